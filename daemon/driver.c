@@ -150,7 +150,7 @@ static const struct masters_hooks driver_masters_hooks = {
 	.event = driver_on_master,
 	.find = driver_on_find,
 	.asked = driver_asked,
-	.looked = driver_looked,
+	.lookup_answered = driver_lookup_answered,
 };
 
 /* ---- connections ---- */

@@ -6,7 +6,7 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
-#include "daemon/admin/fleet_look.h"
+#include "daemon/admin/fleet_lookup.h"
 #include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
@@ -267,11 +267,11 @@ driver_asked(void *arg, unsigned master, bool answer, struct slice text)
 }
 
 void
-driver_looked(void *arg, unsigned master, uint64_t id, const struct master_look *look)
+driver_lookup_answered(void *arg, unsigned master, uint64_t id, const struct lookup_answer *answer)
 {
 	struct driver *d = arg;
 	if (d->context.fleet) {
-		fleet_looked(d->context.fleet, master, id, look);
+		fleet_lookup_answered(d->context.fleet, master, id, answer);
 	}
 }
 

@@ -21,7 +21,7 @@ struct driver;
 struct driver_limits;
 struct http_settings;
 struct log;
-struct master_look;
+struct lookup_answer;
 struct named_rule;
 struct rule;
 
@@ -62,7 +62,7 @@ void driver_limit_user(struct driver *driver, struct connection *connection);
 
 /* See masters_hooks: for the fleet. arg is the driver. */
 void driver_asked(void *arg, unsigned master, bool answer, struct slice text);
-void driver_looked(void *arg, unsigned master, uint64_t id, const struct master_look *look);
+void driver_lookup_answered(void *arg, unsigned master, uint64_t id, const struct lookup_answer *answer);
 /* ACTION_WHOSE. */
 void driver_whose(void *arg, const struct whose *whose);
 

@@ -76,7 +76,7 @@
 -- its old set.
 --
 -- A daemon that is refused as 'mismatch' or 'otherset' is not registered, and no other daemon would hear of it. So it leaves
--- a record, 'r:' and its id, for people at other hosts. It decides on nothing: no script but this one and look reads it.
+-- a record, 'r:' and its id, for people at other hosts. It decides on nothing: no script but this one and lookup reads it.
 -- Whoever is refused may not fill the node: words of a record are cut, a record is written anew only after a quarter of its
 -- time, of more than RECORDS records the one that ends first makes room, and a full master gets none.
 --

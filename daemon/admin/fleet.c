@@ -1,13 +1,13 @@
 /*
  * fleet: see fleet.h. This file has the requests of clients, from their first question to their answer; what
- * the masters are asked for is in fleet_look.c.
+ * the masters are asked for is in fleet_lookup.c.
  *
- *     request ──▶ LOOKS ──▶ ASKS ──▶ answer        LOOKS is left out if the daemons are known well enough
+ *     request ──▶ LOOKUP ──▶ ASKS ──▶ answer        LOOKUP is left out if the daemons are known well enough
  */
 #include "daemon/admin/fleet.h"
 
 #include "daemon/admin/fleet_inner.h"
-#include "daemon/admin/fleet_look.h"
+#include "daemon/admin/fleet_lookup.h"
 #include "daemon/admin/fleet_page.h"
 #include "daemon/admin/fleet_peers.h"
 #include "daemon/admin/fleet_serve.h"
@@ -52,7 +52,7 @@ fleet_new(struct context *context)
 	}
 	fleet->context = context;
 	fleet->longest = longest_new();
-	fleet->peers.looked_ms = fleet->peers.asked_ms = INT64_MIN / 2;
+	fleet->peers.refreshed_ms = fleet->peers.asked_ms = INT64_MIN / 2;
 	TAILQ_INIT(&fleet->opens);
 	random_init(&fleet->random);
 	struct fleet_peer *self = peers_add(&fleet->peers, slice_of(context->facts.daemon_id));
@@ -164,7 +164,7 @@ is_self(const struct fleet *fleet, const char *id)
 	return strcmp(id, fleet->context->facts.daemon_id) == 0;
 }
 
-/* By how much the clock in the answer to PING is ahead, as if it had been looked at in the middle of the way.
+/* By how much the clock in the answer to PING is ahead, as if it had been read in the middle of the way.
  */
 static int64_t
 pong_clock_ms(const struct fleet_part *part)
@@ -255,8 +255,8 @@ open_ask_owners(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 {
 	for (size_t i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct slice lines = open->sights[i].holders, line;
-		while (open->part_count < FLEET_OWNERS_MAX && look_line(&lines, &line)) {
-			struct slice id = look_daemon(line);
+		while (open->part_count < FLEET_OWNERS_MAX && text_next_line(&lines, &line)) {
+			struct slice id = line_daemon(line);
 			struct fleet_peer *peer = peers_find(&fleet->peers, id);
 			if (open->part_count < open->part_room && peer && !is_self(fleet, peer->id) &&
 				!part_of(open, id)) {
@@ -435,15 +435,15 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 		connection_wait(c);
 	}
 	fleet_know_self(fleet);
-	bool known = command->cursor != 0 || now_ms - fleet->peers.looked_ms < FLEET_FRESH_MS;
+	bool known = command->cursor != 0 || now_ms - fleet->peers.refreshed_ms < FLEET_FRESH_MS;
 	if (known && (is_list(command) || is_merged(command))) {
 		open_ask(fleet, open, now_ms);
 	} else {
-		open_look(fleet, open, FLEET_FRESH_MS, now_ms);
+		open_lookup(fleet, open, FLEET_FRESH_MS, now_ms);
 	}
 }
 
-/* Whether the verb gives back or looks at what the session of an id holds. */
+/* Whether the verb gives back or reads what the session of an id holds. */
 static bool
 is_about_hold(const struct command *command)
 {
@@ -467,7 +467,7 @@ fleet_asks_owners(struct context *context, struct connection *c, const struct co
 					  ? open_new(context->fleet, who->id, who->peer.user, command)
 					  : NULL;
 	if (open) {
-		open_look(context->fleet, open, FLEET_FRESH_MS, now_ms);
+		open_lookup(context->fleet, open, FLEET_FRESH_MS, now_ms);
 	}
 	return open;
 }
@@ -481,7 +481,7 @@ fleet_ask_whose(struct fleet *fleet, const struct whose *whose)
 	struct fleet_open *open =
 		fleet_allows(fleet, &share, now_ms) ? open_new(fleet, 0, whose->user, &command) : NULL;
 	if (open) {
-		open_look(fleet, open, FLEET_FRESH_MS, now_ms);
+		open_lookup(fleet, open, FLEET_FRESH_MS, now_ms);
 	}
 }
 
@@ -493,7 +493,7 @@ fleet_ask_page(struct fleet *fleet, const struct command *command, int64_t now_m
 	uint64_t id = open ? open->id : 0;
 	if (open) {
 		fleet_know_self(fleet);
-		open_look(fleet, open, FLEET_FRESH_MS, now_ms);
+		open_lookup(fleet, open, FLEET_FRESH_MS, now_ms);
 	}
 	return id;
 }
@@ -503,7 +503,7 @@ fleet_told(struct fleet *fleet, struct slice text)
 {
 	struct slice from, rest = text;
 	uint64_t number;
-	look_word(&rest); /* the code */
+	line_next_word(&rest); /* the code */
 	if (!message_head(&rest, &from, &number)) {
 		fleet->context->stats->inbox_ignored++;
 		return;
@@ -549,14 +549,14 @@ fleet_busy(const struct fleet *fleet)
 	return fleet->ask_count > 0;
 }
 
-/* When it has to be looked at again. */
+/* When it needs its next turn. */
 static int64_t
 open_wake_at(const struct fleet *fleet, const struct fleet_open *open)
 {
 	if (open->asking) {
 		return fleet->spare > 0 ? 0 : fleet->spared_ms + 1;
 	}
-	return open->stage == FLEET_LOOKS ? open->until_ms : open->wake_ms;
+	return open->stage == FLEET_LOOKUP ? open->until_ms : open->wake_ms;
 }
 
 int64_t
@@ -586,7 +586,7 @@ fleet_turn(struct fleet *fleet, int64_t now_ms)
 		if (open->asking) {
 			fleet->spare -= open_ask_some(fleet, open, fleet->spare, until_ns, now_ms);
 			open_turn(fleet, open, now_ms);
-		} else if (open->stage == FLEET_LOOKS) {
+		} else if (open->stage == FLEET_LOOKUP) {
 			open_ask(fleet, open, now_ms);
 		} else {
 			open_turn(fleet, open, now_ms);

@@ -1,7 +1,7 @@
 /*
  * fleet: what people are shown of all daemons that share the masters (PROTOCOL.md 6.23 to 6.25).
  *
- *     client ── INSPECT a FLEET ──▶ fleet ── look ──▶ masters         the daemons, and who has the name
+ *     client ── INSPECT a FLEET ──▶ fleet ── lookup ──▶ masters       the daemons, and who has the name
  *                                     │ ──── ask ──▶ other inboxes    what each daemon shows of it
  *                                     │ ◀── told ─── own inbox
  *     client ◀── one answer ──────────┘
@@ -38,7 +38,7 @@ struct context;
 struct fleet;
 struct fleet_open;
 struct fleet_part;
-struct master_look;
+struct lookup_answer;
 struct whose;
 
 /* A daemon that has not answered after this time, and eight times what it took lately, is reported as silent,

@@ -4,9 +4,9 @@
  *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c, fleet_top.c, fleet_hour.c, fleet_refused.c
  *       ▲ └─────▶ fleet_serve.c, fleet_sign.c, fleet_share.c, fleet_page.c
  *       ▼
- *     fleet_look.c
+ *     fleet_lookup.c
  *
- * fleet.c: requests of clients; fleet_look.c: what masters are asked for them; fleet_peers.c: the daemons
+ * fleet.c: requests of clients; fleet_lookup.c: what masters are asked for them; fleet_peers.c: the daemons
  * that are known, and what masters say of a name; fleet_write.c: answers to clients, fleet_merge.c those to
  * HISTORY, and fleet_top.c those to TOP; fleet_refused.c: the daemons that the masters refused;
  * fleet_serve.c: requests of other daemons; fleet_sign.c: which messages are of a daemon, and new;
@@ -52,8 +52,8 @@ struct fleet_peers {
 	struct fleet_peer *list; /* by id */
 	size_t n;
 	size_t room;
-	int64_t looked_ms; /* CLOCK_BOOTTIME: the last look at any master; INT64_MIN / 2: none */
-	int64_t asked_ms;  /* the same, when a master was asked for it */
+	int64_t refreshed_ms; /* CLOCK_BOOTTIME: the last answer of any master; INT64_MIN / 2: none */
+	int64_t asked_ms;     /* when a master was last asked which daemons there are */
 };
 
 /* A daemon that masters refused lately; only what FLEET shows of `who` is known. */
@@ -93,13 +93,13 @@ struct fleet_sight {
 	bool asked;
 	bool answered;
 	bool sure;  /* the master is in use and has no guard: it remembers all leases */
-	char *text; /* the texts of look, which point into it; NULL: none */
+	char *text; /* the texts of the answer, which point into it; NULL: none */
 	struct slice kind, holders, queue;
 };
 
 enum fleet_stage {
-	FLEET_LOOKS, /* waits for the masters */
-	FLEET_ASKS   /* waits for other daemons */
+	FLEET_LOOKUP, /* waits for the masters */
+	FLEET_ASKS    /* waits for other daemons */
 };
 
 struct fleet_open {
@@ -108,7 +108,7 @@ struct fleet_open {
 	conn_id conn;  /* that is answered; 0: the core asks, for what waits there (fleet_ask_whose()) */
 	uint64_t user; /* as in struct peer */
 	enum fleet_stage stage;
-	int64_t until_ms;       /* LOOKS: for so long */
+	int64_t until_ms;       /* LOOKUP: until then */
 	struct command command; /* its texts are in text */
 	char *text;
 	bool answered;             /* a master has answered */

@@ -4,13 +4,13 @@
  *
  * A page does not wait for other daemons. It gets the answer that there is, which may be a second old or none
  * yet, and the daemons are asked anew for the next one. So they are asked once in a second at most, however
- * many browsers look at the same thing, and not at all when nobody does.
+ * many browsers show the same page, and not at all when none does.
  */
 #include "daemon/admin/fleet_page.h"
 
 #include "daemon/admin/fleet_hour.h"
 #include "daemon/admin/fleet_inner.h"
-#include "daemon/admin/fleet_look.h"
+#include "daemon/admin/fleet_lookup.h"
 #include "daemon/admin/fleet_merge.h"
 #include "daemon/admin/fleet_top.h"
 #include "daemon/admin/fleet_write.h"
@@ -109,7 +109,7 @@ fleet_page(struct fleet *fleet, const struct command *command, int64_t now_ms, i
 		return (struct slice){0};
 	}
 	seen->used_ms = now_ms;
-	/* What nobody has looked at for a while is old. */
+	/* An answer that no page has shown for a while is out of date. */
 	if (!open_find(fleet, seen->open) && (seen->at_ms == 0 || now_ms - seen->at_ms >= FLEET_FRESH_MS)) {
 		if (now_ms - seen->at_ms >= SEEN_OLD_MS) {
 			buffer_done(&seen->answer);

@@ -19,7 +19,7 @@
 #include <string.h>
 
 bool
-look_line(struct slice *text, struct slice *line)
+text_next_line(struct slice *text, struct slice *line)
 {
 	if (text->n == 0) {
 		return false;
@@ -32,7 +32,7 @@ look_line(struct slice *text, struct slice *line)
 }
 
 struct slice
-look_word(struct slice *line)
+line_next_word(struct slice *line)
 {
 	const char *end = line->n > 0 ? memchr(line->p, ' ', line->n) : NULL;
 	size_t n = end ? (size_t)(end - line->p) : line->n;
@@ -42,7 +42,7 @@ look_word(struct slice *line)
 }
 
 struct slice
-look_daemon(struct slice line)
+line_daemon(struct slice line)
 {
 	const char *colon = line.n > 0 ? memchr(line.p, ':', line.n) : NULL;
 	return (struct slice){line.p, colon ? (size_t)(colon - line.p) : 0};
@@ -136,28 +136,28 @@ is_daemon_id(struct slice id)
 }
 
 int64_t
-look_number(struct slice *line)
+line_next_number(struct slice *line)
 {
 	int64_t n;
-	return number_parse(look_word(line), 0, INT64_MAX / 2, &n) ? n : 0;
+	return number_parse(line_next_word(line), 0, INT64_MAX / 2, &n) ? n : 0;
 }
 
 void
 peer_describe_public(struct fleet_peer *peer, struct slice *about)
 {
-	slice_text(peer->host, sizeof peer->host, look_word(about));
-	slice_text(peer->version, sizeof peer->version, look_word(about));
-	peer->pid = look_number(about);
-	peer->begun_s = look_number(about);
-	slice_text(peer->settings, sizeof peer->settings, look_word(about));
-	slice_text(peer->address, sizeof peer->address, look_word(about));
+	slice_text(peer->host, sizeof peer->host, line_next_word(about));
+	slice_text(peer->version, sizeof peer->version, line_next_word(about));
+	peer->pid = line_next_number(about);
+	peer->begun_s = line_next_number(about);
+	slice_text(peer->settings, sizeof peer->settings, line_next_word(about));
+	slice_text(peer->address, sizeof peer->address, line_next_word(about));
 }
 
 void
 peer_describe(struct fleet_peer *peer, struct slice *about)
 {
 	peer_describe_public(peer, about);
-	struct slice secret = look_word(about);
+	struct slice secret = line_next_word(about);
 	slice_text(peer->secret, sizeof peer->secret, is_daemon_id(secret) ? secret : SLICE(""));
 }
 
@@ -175,7 +175,7 @@ static void
 peer_registered(struct fleet_peer *peer, struct slice line, int64_t time_ms, int64_t now_ms)
 {
 	peer_describe(peer, &line);
-	peer_seen(peer, look_number(&line), time_ms, now_ms);
+	peer_seen(peer, line_next_number(&line), time_ms, now_ms);
 }
 
 /* Of those that no master has any more, nothing is kept. */
@@ -192,20 +192,20 @@ peers_forget(struct fleet_peers *peers, int64_t now_ms)
 }
 
 void
-peers_take(
-	struct fleet_peers *peers, unsigned master, const struct master_look *look, bool sure, int64_t now_ms)
+peers_take(struct fleet_peers *peers, unsigned master, const struct lookup_answer *answer, bool sure,
+	int64_t now_ms)
 {
-	struct slice text = look->daemons, line;
+	struct slice text = answer->daemons, line;
 	const unsigned bit = 1U << master;
 	size_t sorted = peers->n;
 	assert(master < CORE_SLOTS_MAX);
 	for (size_t i = 0; sure && i < sorted; i++) {
 		peers->list[i].listed &= ~bit;
 	}
-	while (look_line(&text, &line)) {
-		struct slice id = look_word(&line);
-		int64_t deadline_us = look_number(&line);
-		if (!is_daemon_id(id) || deadline_us <= look->time_us) {
+	while (text_next_line(&text, &line)) {
+		struct slice id = line_next_word(&line);
+		int64_t deadline_us = line_next_number(&line);
+		if (!is_daemon_id(id) || deadline_us <= answer->time_us) {
 			continue;
 		}
 		struct fleet_peers known = {.list = peers->list, .n = sorted};
@@ -214,18 +214,18 @@ peers_take(
 		if (!peer) {
 			continue;
 		}
-		look_word(&line); /* the format */
+		line_next_word(&line); /* the format */
 		peer->listed |= bit;
 		peer->expires_ms = peer->expires_ms == INT64_MAX
 					   ? INT64_MAX
-					   : now_ms + (deadline_us - look->time_us) / 1000 + 1;
-		peer_registered(peer, line, look->time_us / 1000, now_ms);
+					   : now_ms + (deadline_us - answer->time_us) / 1000 + 1;
+		peer_registered(peer, line, answer->time_us / 1000, now_ms);
 	}
 	peers_forget(peers, now_ms);
 	if (peers->n > 0) {
 		qsort(peers->list, peers->n, sizeof *peers->list, peer_compare);
 	}
-	peers->looked_ms = now_ms;
+	peers->refreshed_ms = now_ms;
 }
 
 bool

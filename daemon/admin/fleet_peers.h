@@ -16,11 +16,11 @@ struct fleet;
 struct fleet_open;
 struct fleet_peer;
 struct fleet_peers;
-struct master_look;
+struct lookup_answer;
 
 /* Takes over the daemons that a master has. sure: the master remembers all that it was told; otherwise a
  * daemon that it does not list stays known until its registration is over. */
-void peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, bool sure,
+void peers_take(struct fleet_peers *peers, unsigned master, const struct lookup_answer *answer, bool sure,
 	int64_t now_ms);
 /* A new one, out of order. NULL: out of memory, or there are too many. */
 struct fleet_peer *peers_add(struct fleet_peers *peers, struct slice id);
@@ -44,13 +44,13 @@ void peer_seen(struct fleet_peer *peer, int64_t hello_ms, int64_t time_ms, int64
 void peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms);
 
 /* A line of what a master says: words separated by one space. False: that was all. */
-bool look_line(struct slice *text, struct slice *line);
-struct slice look_word(struct slice *line);
+bool text_next_line(struct slice *text, struct slice *line);
+struct slice line_next_word(struct slice *line);
 /* 0: the word is no number. */
-int64_t look_number(struct slice *line);
+int64_t line_next_number(struct slice *line);
 bool is_daemon_id(struct slice id);
 /* The daemon of a line of holders. */
-struct slice look_daemon(struct slice line);
+struct slice line_daemon(struct slice line);
 
 /* Bytes of an answer of one daemon to this request, about. */
 size_t peer_answer_bytes(const struct fleet *fleet, const struct command *command);

@@ -1,5 +1,5 @@
 /*
- * fleet_refused: the daemons that the masters refused lately, for FLEET alone. Called by fleet_look.c and
+ * fleet_refused: the daemons that the masters refused lately, for FLEET alone. Called by fleet_lookup.c and
  * fleet_write.c. They are no peers: they share no lock with this daemon, are asked nothing, and no request
  * waits for them. What a record says is what such a daemon wrote, so it is taken apart as that of any
  * stranger.
@@ -62,18 +62,18 @@ refusals_forget(struct fleet_refusals *refusals, int64_t now_ms)
 
 void
 refusals_take(
-	struct fleet_refusals *refusals, unsigned master, const struct master_look *look, int64_t now_ms)
+	struct fleet_refusals *refusals, unsigned master, const struct lookup_answer *answer, int64_t now_ms)
 {
-	struct slice text = look->refused, line;
+	struct slice text = answer->refused, line;
 	const unsigned bit = 1U << master;
 	assert(master < CORE_SLOTS_MAX);
 	for (size_t i = 0; i < refusals->n; i++) {
 		refusals->list[i].who.listed &= ~bit;
 	}
 	refusals_forget(refusals, now_ms); /* so that there is room */
-	while (look_line(&text, &line)) {
-		struct slice id = look_word(&line);
-		int64_t left_ms = (look_number(&line) - look->time_us) / 1000;
+	while (text_next_line(&text, &line)) {
+		struct slice id = line_next_word(&line);
+		int64_t left_ms = (line_next_number(&line) - answer->time_us) / 1000;
 		if (!is_daemon_id(id) || left_ms <= 0) {
 			continue;
 		}
@@ -85,7 +85,7 @@ refusals_take(
 		one->who.listed |= bit;
 		one->who.expires_ms = now_ms + (left_ms < FLEET_REFUSED_MS ? left_ms : FLEET_REFUSED_MS);
 		peer_describe_public(&one->who, &line);
-		peer_seen(&one->who, look_number(&line), look->time_us / 1000, now_ms);
+		peer_seen(&one->who, line_next_number(&line), answer->time_us / 1000, now_ms);
 		slice_text(one->why, sizeof one->why, line);
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * fleet_refused: the daemons that the masters refused lately, for FLEET alone. Called by fleet_look.c and
+ * fleet_refused: the daemons that the masters refused lately, for FLEET alone. Called by fleet_lookup.c and
  * fleet_write.c. They are no peers: they share no lock with this daemon, are asked nothing, and no request
  * waits for them. What a record says is what such a daemon wrote, so it is taken apart as that of any
  * stranger.
@@ -11,11 +11,11 @@
 
 struct fleet_refusal;
 struct fleet_refusals;
-struct master_look;
+struct lookup_answer;
 
 /* Takes over those that a master names; others of it are forgotten. */
 void refusals_take(
-	struct fleet_refusals *refusals, unsigned master, const struct master_look *look, int64_t now_ms);
+	struct fleet_refusals *refusals, unsigned master, const struct lookup_answer *answer, int64_t now_ms);
 /* NULL: it was not refused lately. */
 const struct fleet_refusal *refusals_find(
 	const struct fleet_refusals *refusals, const char *id, int64_t now_ms);

@@ -214,8 +214,8 @@ guard_longest_ms(const struct fleet *fleet, int64_t now_ms)
 static void
 picture_owner(struct picture *picture, struct slice line)
 {
-	struct slice owner = look_word(&line);
-	struct slice left = look_word(&line), permits = look_word(&line);
+	struct slice owner = line_next_word(&line);
+	struct slice left = line_next_word(&line), permits = line_next_word(&line);
 	const char *colon = memchr(owner.p, ':', owner.n);
 	struct owner one = {.votes = 1};
 	if (!colon || !number_parse(left, 0, INT64_MAX, &one.left_ms) ||
@@ -259,7 +259,7 @@ picture_make(struct picture *picture, const struct fleet *fleet, const struct fl
 		if (sight->queue.n > picture->queue.n) {
 			picture->queue = sight->queue;
 		}
-		while (look_line(&lines, &line)) {
+		while (text_next_line(&lines, &line)) {
 			if (slice_equal(sight->kind, SLICE("foreign"))) {
 				picture->foreign_line = line;
 			}
@@ -410,12 +410,12 @@ write_foreign(struct buffer *out, int protocol, const struct picture *picture)
 		reply_write_null(out, protocol);
 		return;
 	}
-	look_word(&line);
-	if (!number_parse(look_word(&line), -2, INT64_MAX, &left_ms)) {
+	line_next_word(&line);
+	if (!number_parse(line_next_word(&line), -2, INT64_MAX, &left_ms)) {
 		left_ms = -1;
 	}
-	look_word(&line);
-	struct slice type = look_word(&line);
+	line_next_word(&line);
+	struct slice type = line_next_word(&line);
 	reply_write_map(out, protocol, 3);
 	reply_write_pair_bulk(out, "key", line);
 	reply_write_pair_bulk(out, "type", type);
@@ -427,14 +427,14 @@ write_queue(const struct fleet *fleet, struct buffer *out, int protocol, struct 
 {
 	struct slice lines = queue, line;
 	size_t n = 0;
-	while (look_line(&lines, &line)) {
+	while (text_next_line(&lines, &line)) {
 		n++;
 	}
 	reply_write_text(out, "queue");
 	reply_write_array(out, n);
-	while (look_line(&queue, &line)) {
+	while (text_next_line(&queue, &line)) {
 		reply_write_map(out, protocol, 3);
-		write_daemon(fleet, out, look_word(&line));
+		write_daemon(fleet, out, line_next_word(&line));
 		reply_write_pair_bulk(out, "form", line);
 	}
 }

@@ -8,7 +8,7 @@
 #include "daemon/http/metrics.h"
 
 #include "daemon/admin/fleet.h"
-#include "daemon/admin/fleet_look.h"
+#include "daemon/admin/fleet_lookup.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/open_files.h"

@@ -259,7 +259,7 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 	[SCRIPT_REDISSON_ADOPT] = {"n", "b", "mt", "oPBfD", false, false},
 	[SCRIPT_REDISSON_RELEASE] = {"n", "b", "i", "o", false, false},
 	[SCRIPT_SIGNAL_RELEASE] = {"n", "lq", "i", "o", false, false},
-	[SCRIPT_LOOK] = {"n", "lq", "", "", false, false},
+	[SCRIPT_LOOKUP] = {"n", "lq", "", "", false, false},
 };
 
 /* The arguments where each name has a token counter of its own. */
@@ -552,15 +552,15 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 }
 
 bool
-call_encode_look(struct call_command *command, const struct call_settings *settings, const struct call *about,
-	bool daemons)
+call_encode_lookup(struct call_command *command, const struct call_settings *settings,
+	const struct call *about, bool daemons)
 {
-	const struct shape *shape = &shapes[SCRIPT_LOOK];
+	const struct shape *shape = &shapes[SCRIPT_LOOKUP];
 	const bool named = about->name.n > 0;
 	if (!command_reserve(command, ARGS_FIXED, bytes_needed(settings, about, 1)))
 		return false;
 	call_command_text(command, "EVALSHA");
-	call_command_text(command, scripts[SCRIPT_LOOK].sha1);
+	call_command_text(command, scripts[SCRIPT_LOOKUP].sha1);
 	call_command_number(command, named ? 3 : 1);
 	key_one(command, settings, about, shape->keys[0]);
 	if (named && about->interop == INTEROP_REDISSON) {

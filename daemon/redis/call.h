@@ -81,8 +81,8 @@ enum script_id {
 #define REDISSON_SCRIPT(name, script) SCRIPT_REDISSON_##name,
 			REDISSON_SCRIPTS(REDISSON_SCRIPT)
 #undef REDISSON_SCRIPT
-				SCRIPT_LOOK, /* for people, by call_encode_look() */
-	SCRIPT_JOIN,                         /* of the pool: replicas.h */
+				SCRIPT_LOOKUP, /* for people, by call_encode_lookup() */
+	SCRIPT_JOIN,                           /* of the pool: replicas.h */
 #define SIGNAL_SCRIPT(name, script) SCRIPT_SIGNAL_##name,
 	SIGNAL_SCRIPTS(SIGNAL_SCRIPT)
 #undef SIGNAL_SCRIPT
@@ -104,7 +104,7 @@ struct call_settings {
 
 /*
  * One Redis command, for redisAsyncCommandArgv(). The arguments stay valid until the next call_encode() or
- * call_encode_look() into it, or call_command_done(). call_command_init() comes first.
+ * call_encode_lookup() into it, or call_command_done(). call_command_init() comes first.
  */
 struct call_command {
 	int argc;
@@ -160,12 +160,12 @@ bool call_encode(struct call_command *command, const struct call_settings *setti
 	size_t n) __attribute__((warn_unused_result));
 
 /* Encodes what asks a master for the registered daemons, if `daemons`, and for the holders of a name, if the
- * call has one (lua/look.lua): name, key and interop say which. As call_encode(). */
-bool call_encode_look(struct call_command *command, const struct call_settings *settings,
+ * call has one (lua/lookup.lua): name, key and interop say which. As call_encode(). */
+bool call_encode_lookup(struct call_command *command, const struct call_settings *settings,
 	const struct call *about, bool daemons) __attribute__((warn_unused_result));
 
-/* What a master tells people, as lua/look.lua has it. Texts point into the reply. */
-struct master_look {
+/* What a master tells people, as lua/lookup.lua has it. Texts point into the reply. */
+struct lookup_answer {
 	int64_t time_us;      /* by its clock */
 	bool listed;          /* the registered daemons were asked for */
 	struct slice daemons; /* a line for each of them */

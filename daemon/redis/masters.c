@@ -8,7 +8,7 @@
 #include "daemon/redis/finder.h"
 #include "daemon/redis/inbox.h"
 #include "daemon/redis/link.h"
-#include "daemon/redis/pool_look.h"
+#include "daemon/redis/pool_lookup.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -127,11 +127,11 @@ on_asked(void *arg, bool answer, struct slice text)
 }
 
 static void
-on_looked(void *arg, uint64_t id, const struct master_look *look)
+on_lookup_answered(void *arg, uint64_t id, const struct lookup_answer *answer)
 {
 	const struct member *m = arg;
-	if (m->masters->hooks->looked) {
-		m->masters->hooks->looked(m->masters->arg, m->index, id, m->moves ? NULL : look);
+	if (m->masters->hooks->lookup_answered) {
+		m->masters->hooks->lookup_answered(m->masters->arg, m->index, id, m->moves ? NULL : answer);
 	}
 }
 
@@ -144,7 +144,7 @@ static const struct pool_hooks pool_hooks = {
 	.latch = on_latch,
 	.flushed = on_flushed,
 	.asked = on_asked,
-	.looked = on_looked,
+	.lookup_answered = on_lookup_answered,
 	.vote = on_vote,
 };
 
@@ -420,12 +420,12 @@ masters_call(struct masters *masters, const struct call *call)
 }
 
 bool
-masters_look(struct masters *masters, unsigned master, uint64_t id, const struct call *about, bool daemons)
+masters_lookup(struct masters *masters, unsigned master, uint64_t id, const struct call *about, bool daemons)
 {
 	struct pool *pool = masters->list[master].pool;
 	assert(master < CORE_SLOTS_MAX);
 	masters->called = true;
-	return pool && pool_look(pool, id, about, daemons);
+	return pool && pool_lookup(pool, id, about, daemons);
 }
 
 bool

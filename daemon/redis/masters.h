@@ -34,7 +34,7 @@ struct masters_hooks {
 	masters_find *find;
 	/* See pool_hooks. */
 	void (*asked)(void *arg, unsigned master, bool answer, struct slice text);
-	void (*looked)(void *arg, unsigned master, uint64_t id, const struct master_look *look);
+	void (*lookup_answered)(void *arg, unsigned master, uint64_t id, const struct lookup_answer *answer);
 };
 
 /* settings: one for each of count masters, in the order in which calls number them. hooks is kept by
@@ -73,8 +73,8 @@ void masters_find_again(struct masters *masters);
 void masters_call(struct masters *masters, const struct call *call);
 /* pool_listen() at every master, also at those that are added later. */
 void masters_listen(struct masters *masters, struct slice name, bool on);
-/* pool_look() and pool_publish() at this master. */
-bool masters_look(struct masters *masters, unsigned master, uint64_t id, const struct call *about,
+/* pool_lookup() and pool_publish() at this master. */
+bool masters_lookup(struct masters *masters, unsigned master, uint64_t id, const struct call *about,
 	bool daemons) __attribute__((warn_unused_result));
 bool masters_publish(struct masters *masters, unsigned master, const char *daemon_id, struct slice text)
 	__attribute__((warn_unused_result));

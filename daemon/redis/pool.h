@@ -25,7 +25,7 @@ struct batch;
 struct event_base;
 struct buckets;
 struct log;
-struct master_look;
+struct lookup_answer;
 struct pool;
 struct redisReply;
 struct replicas_change;
@@ -89,8 +89,8 @@ struct pool_hooks {
 	void (*flushed)(void *arg); /* the master reports that its data was flushed */
 	/* See inbox_hooks. */
 	void (*asked)(void *arg, bool answer, struct slice text);
-	/* The answer to pool_look(); NULL: there is none, or it makes no sense. */
-	void (*looked)(void *arg, uint64_t id, const struct master_look *look);
+	/* The answer to pool_lookup(); NULL: there is none, or it makes no sense. */
+	void (*lookup_answered)(void *arg, uint64_t id, const struct lookup_answer *answer);
 	/* One for each call, before the link_down of its link. */
 	void (*vote)(void *arg, const struct vote *vote);
 };
@@ -147,7 +147,7 @@ const char *pool_forget(struct pool *pool, struct slice member);
 /* The end of a turn of the loop: the calls so far are sent now. */
 void pool_flush(struct pool *pool);
 
-/* ---- for pool_link.c and pool_look.c ---- */
+/* ---- for pool_link.c and pool_lookup.c ---- */
 
 /* The batch is answered in the next turn. */
 void pool_put_unsent(struct pool *pool, struct batch *batch);

@@ -20,13 +20,13 @@
 
 #define POOL_WAITS_MAX 2
 
-#define POOL_LOOKS_MAX 64
+#define POOL_LOOKUPS_MAX 64
 
-/* The looks under way on a link, in the order of their answers. */
-struct looks {
+/* The lookups under way on a link, in the order of their answers. */
+struct lookups {
 	size_t first;
 	size_t n;
-	uint64_t ids[POOL_LOOKS_MAX];
+	uint64_t ids[POOL_LOOKUPS_MAX];
 };
 
 /* One link, and the calls that are under way on it. */
@@ -46,7 +46,7 @@ struct pool_link {
 	struct replicas_round round; /* whose answers arrive */
 	unsigned asked[POOL_WAITS_MAX]; /* of the replicas by the WAIT of each round under way */
 	unsigned again;                 /* rounds that have told nothing of what is kept */
-	struct looks looks;
+	struct lookups lookups;
 };
 
 struct pool {
@@ -84,7 +84,8 @@ struct pool {
 	struct pool_link links[POOL_LINKS_MAX];
 };
 
-/* pool_look.c. The context of an answer: one to a look, one that nobody waits for (of pool_link.c, too). */
-extern const char pool_look_context, pool_publish_context;
+/* pool_lookup.c. The context of an answer: one of a lookup, one for which no request waits (of pool_link.c,
+ * too). */
+extern const char pool_lookup_context, pool_publish_context;
 
 #endif

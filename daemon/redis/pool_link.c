@@ -14,7 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "daemon/redis/pool_inner.h"
-#include "daemon/redis/pool_look.h"
+#include "daemon/redis/pool_lookup.h"
 #include "daemon/redis/vote.h"
 
 #include <assert.h>
@@ -459,8 +459,8 @@ on_link_reply(void *arg, void *context, enum link_fate fate, const struct redisR
 	} else if (context == &join_context) {
 		if (fate == LINK_ANSWERED && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1)
 			pool_joined(l->pool, &l->pool->changing);
-	} else if (context == &pool_look_context) {
-		pool_link_looked(l, fate == LINK_ANSWERED ? reply : NULL);
+	} else if (context == &pool_lookup_context) {
+		pool_link_lookup_answered(l, fate == LINK_ANSWERED ? reply : NULL);
 	} else if (context == &pool_publish_context) {
 		return;
 	} else {

@@ -24,9 +24,9 @@
 static void
 take(struct fleet_peers *peers, unsigned master, const char *daemons)
 {
-	const struct master_look look = {.time_us = TIME_US, .daemons = slice_of(daemons)};
+	const struct lookup_answer answer = {.time_us = TIME_US, .daemons = slice_of(daemons)};
 
-	peers_take(peers, master, &look, true, NOW_MS);
+	peers_take(peers, master, &answer, true, NOW_MS);
 }
 
 START_TEST(a_daemon_is_described_by_its_words)
@@ -98,7 +98,7 @@ END_TEST
 START_TEST(a_master_that_may_have_forgotten_takes_no_daemon_off_before_its_registration_ends)
 {
 	struct fleet_peers peers = {0};
-	const struct master_look empty = {.time_us = TIME_US};
+	const struct lookup_answer empty = {.time_us = TIME_US};
 
 	take(&peers, 0, A " 1760000010000000 1 a 0");
 	peers_take(&peers, 0, &empty, false, NOW_MS + 9000);
@@ -115,9 +115,9 @@ END_TEST
 static void
 take_refused(struct fleet_refusals *refusals, unsigned master, const char *text, int64_t now_ms)
 {
-	const struct master_look look = {.time_us = TIME_US, .refused = slice_of(text)};
+	const struct lookup_answer answer = {.time_us = TIME_US, .refused = slice_of(text)};
 
-	refusals_take(refusals, master, &look, now_ms);
+	refusals_take(refusals, master, &answer, now_ms);
 }
 
 START_TEST(a_refused_daemon_is_known_as_long_as_a_master_names_it)

@@ -1,5 +1,5 @@
 /*
- * Tests of lua/hello.lua and lua/look.lua: what a master tells of daemons that it refused, on a real server
+ * Tests of lua/hello.lua and lua/lookup.lua: what a master tells of daemons that it refused, on a real server
  * and on the simulated one. DA opened the master; the others come with what is theirs.
  */
 #include "tests/sim/world/callers.h"

@@ -1,9 +1,9 @@
 /*
- * Tests of lua/look.lua against a real redis-server: what a master says, for people, of the registered
+ * Tests of lua/lookup.lua against a real redis-server: what a master says, for people, of the registered
  * daemons and of a name; and of what is decoded from it.
  */
 #include "daemon/redis/call.h"
-#include "daemon/redis/pool_look.h"
+#include "daemon/redis/pool_lookup.h"
 #include "tests/support/redis.h"
 #include "tests/support/suite.h"
 
@@ -18,8 +18,8 @@
 struct probe {
 	struct redis_server server;
 	redisContext *context;
-	redisReply *reply; /* of the last look */
-	struct master_look look;
+	redisReply *reply; /* of the last lookup */
+	struct lookup_answer answer;
 };
 
 static void
@@ -30,7 +30,7 @@ probe_init(struct probe *p)
 	p->context = redisConnectUnix(p->server.path);
 	ck_assert(p->context != NULL && p->context->err == 0);
 	freeReplyObject(redisCommand(
-		p->context, "SCRIPT LOAD %b", scripts[SCRIPT_LOOK].text, scripts[SCRIPT_LOOK].length));
+		p->context, "SCRIPT LOAD %b", scripts[SCRIPT_LOOKUP].text, scripts[SCRIPT_LOOKUP].length));
 }
 
 static void
@@ -43,18 +43,18 @@ probe_done(struct probe *p)
 }
 
 static void
-looks(struct probe *p, struct call about, bool daemons)
+lookup(struct probe *p, struct call about, bool daemons)
 {
 	const struct call_settings settings = {.namespace_ = "hf", .layout = "", .about = ""};
 	struct call_command command;
 
 	call_command_init(&command);
-	ck_assert(call_encode_look(&command, &settings, &about, daemons));
+	ck_assert(call_encode_lookup(&command, &settings, &about, daemons));
 	if (p->reply != NULL)
 		freeReplyObject(p->reply);
 	p->reply = redisCommandArgv(p->context, command.argc, command.argv, command.argvlen);
 	ck_assert(p->reply != NULL && p->reply->type != REDIS_REPLY_ERROR);
-	ck_assert(call_decode_look(p->reply, &p->look));
+	ck_assert(call_decode_lookup(p->reply, &p->answer));
 	call_command_done(&command);
 }
 
@@ -66,9 +66,9 @@ says(struct probe *p)
 	char holders[256] = "";
 	struct slice rest;
 
-	looks(p, (struct call){.name = SLICE("a")}, false);
-	ck_assert(!p->look.listed);
-	rest = p->look.holders;
+	lookup(p, (struct call){.name = SLICE("a")}, false);
+	ck_assert(!p->answer.listed);
+	rest = p->answer.holders;
 	while (rest.n > 0) {
 		char owner[64] = "";
 		long long left = 0, count = 0;
@@ -81,8 +81,8 @@ says(struct probe *p)
 			strchr(owner, ':') != NULL ? strchr(owner, ':') : "", count);
 		rest = (struct slice){rest.p + n, rest.n - n};
 	}
-	snprintf(text, sizeof text, "%.*s | %s | %.*s", SLICE_ARG(p->look.kind), holders,
-		SLICE_ARG(p->look.queue));
+	snprintf(text, sizeof text, "%.*s | %s | %.*s", SLICE_ARG(p->answer.kind), holders,
+		SLICE_ARG(p->answer.queue));
 	return text;
 }
 
@@ -141,12 +141,12 @@ START_TEST(registered_daemons_are_told_while_they_live)
 	probe_init(&p);
 	redis_run(&p.server, "HSET hf:node d:" A " %s h:" A " %s d:" B " %s", "9000000000000000 10 10 0 0",
 		"1 app-07 0.1.0 4711 1760000000 lease=10s unix 1760000000123", "1 10 10 0 0");
-	looks(&p, (struct call){0}, true);
-	ck_assert(p.look.listed);
-	ck_assert_uint_eq(p.look.kind.n, 0);
-	ck_assert(slice_equal(p.look.daemons,
+	lookup(&p, (struct call){0}, true);
+	ck_assert(p.answer.listed);
+	ck_assert_uint_eq(p.answer.kind.n, 0);
+	ck_assert(slice_equal(p.answer.daemons,
 		slice_of(A " 9000000000000000 1 app-07 0.1.0 4711 1760000000 lease=10s unix 1760000000123")));
-	ck_assert_int_gt(p.look.time_us, 1000000);
+	ck_assert_int_gt(p.answer.time_us, 1000000);
 	probe_done(&p);
 }
 END_TEST
@@ -160,13 +160,13 @@ START_TEST(refused_daemons_are_told_apart_while_their_records_count)
 		"9000000000000000 app-07 0.1.0 4711 1760000000 lease=10s unix 1760000000123 format 1, the "
 		"others 2",
 		"1 app-08 0.1.0 1 1 s unix 1 why", "9000000000000000 x");
-	looks(&p, (struct call){0}, true);
-	ck_assert_uint_eq(p.look.daemons.n, 0);
-	ck_assert(slice_equal(p.look.refused, slice_of(A " 9000000000000000 app-07 0.1.0 4711 1760000000 "
-							 "lease=10s unix 1760000000123 format 1, "
-							 "the others 2")));
-	looks(&p, (struct call){.name = SLICE("a")}, false);
-	ck_assert_uint_eq(p.look.refused.n, 0);
+	lookup(&p, (struct call){0}, true);
+	ck_assert_uint_eq(p.answer.daemons.n, 0);
+	ck_assert(slice_equal(p.answer.refused, slice_of(A " 9000000000000000 app-07 0.1.0 4711 1760000000 "
+							   "lease=10s unix 1760000000123 format 1, "
+							   "the others 2")));
+	lookup(&p, (struct call){.name = SLICE("a")}, false);
+	ck_assert_uint_eq(p.answer.refused.n, 0);
 	probe_done(&p);
 }
 END_TEST
@@ -181,8 +181,8 @@ START_TEST(of_very_many_registrations_a_part_is_read)
 	freeReplyObject(redisCommand(p.context, "EVAL %s 1 hf:node",
 		"for i = 1, 20000 do redis.call('HSET', KEYS[1], 'd:' .. string.format('%032x', i),"
 		" '9000000000000000 10 10 0 0') end"));
-	looks(&p, (struct call){0}, true);
-	ck_assert(p.look.daemons.n > 40000 && p.look.daemons.n <= 60000);
+	lookup(&p, (struct call){0}, true);
+	ck_assert(p.answer.daemons.n > 40000 && p.answer.daemons.n <= 60000);
 	reply = redisCommand(p.context, "INFO commandstats");
 	ck_assert(reply != NULL && reply->type == REDIS_REPLY_STRING);
 	scans = strstr(reply->str, "cmdstat_hscan:calls=");
@@ -199,11 +199,11 @@ START_TEST(a_key_of_a_rule_is_looked_at_where_it_is)
 
 	probe_init(&p);
 	redis_run(&p.server, "SET lock:a " A ":1v PX 60000");
-	looks(&p, (struct call){.name = SLICE("a"), .key = "lock:%"}, false);
-	ck_assert(slice_equal(p.look.kind, SLICE("exclusive")));
+	lookup(&p, (struct call){.name = SLICE("a"), .key = "lock:%"}, false);
+	ck_assert(slice_equal(p.answer.kind, SLICE("exclusive")));
 	redis_run(&p.server, "HSET a b:1 1");
-	looks(&p, (struct call){.name = SLICE("a"), .interop = INTEROP_REDISSON}, false);
-	ck_assert(slice_equal(p.look.kind, SLICE("foreign")));
+	lookup(&p, (struct call){.name = SLICE("a"), .interop = INTEROP_REDISSON}, false);
+	ck_assert(slice_equal(p.answer.kind, SLICE("foreign")));
 	probe_done(&p);
 }
 END_TEST
@@ -211,7 +211,7 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("look", NULL, NULL, each_kind_of_lock_names_its_holders,
+	return SUITE_RUN("lookup", NULL, NULL, each_kind_of_lock_names_its_holders,
 		the_queue_is_told_in_order_without_places_that_have_ended,
 		registered_daemons_are_told_while_they_live,
 		refused_daemons_are_told_apart_while_their_records_count,

@@ -1,6 +1,6 @@
--- look: for people: which daemons are registered here and, of one name, who has it and who waits for it.
+-- lookup: for people: which daemons are registered here and, of one name, who has it and who waits for it.
 --
--- KEYS  1: node; then, to look at a name: 2: its lease; 3: its queue
+-- KEYS  1: node; then, of a name: 2: its lease; 3: its queue
 -- ARGV  1: 1: which daemons are registered is asked for, too
 -- Reply {'ok', time, daemons, refused} or {'ok', time, daemons, refused, kind, holders, queue}
 --       daemons: a line for each registered daemon that lives: its id, the end of its registration (µs), and its field

@@ -1,9 +1,9 @@
 /*
- * pool_look: what a daemon asks a master, and other daemons through it, for people: the registered daemons,
+ * pool_lookup: what a daemon asks a master, and other daemons through it, for people: the registered daemons,
  * the holders of a name, and messages to inboxes. A part of pool.c. Nothing here is a call of the core, and
  * no lock depends on it.
  */
-#include "daemon/redis/pool_look.h"
+#include "daemon/redis/pool_lookup.h"
 
 #include "daemon/redis/pool_inner.h"
 
@@ -12,7 +12,7 @@
 
 #define CHANNEL_MAX 512
 
-const char pool_look_context, pool_publish_context;
+const char pool_lookup_context, pool_publish_context;
 
 /* A link that can send now; NULL: there is none. */
 static struct pool_link *
@@ -26,41 +26,42 @@ pool_link_ready(struct pool *pool)
 }
 
 bool
-pool_look(struct pool *pool, uint64_t id, const struct call *about, bool daemons)
+pool_lookup(struct pool *pool, uint64_t id, const struct call *about, bool daemons)
 {
 	struct pool_link *l = pool_link_ready(pool);
 	struct call_command *command = &pool->command;
 
-	if (!l || l->looks.n == POOL_LOOKS_MAX ||
-		!call_encode_look(command, &pool->call_settings, about, daemons) ||
-		!link_send(
-			l->link, command->argc, command->argv, command->argvlen, (void *)&pool_look_context))
+	if (!l || l->lookups.n == POOL_LOOKUPS_MAX ||
+		!call_encode_lookup(command, &pool->call_settings, about, daemons) ||
+		!link_send(l->link, command->argc, command->argv, command->argvlen,
+			(void *)&pool_lookup_context))
 		return false;
-	l->looks.ids[(l->looks.first + l->looks.n++) % POOL_LOOKS_MAX] = id;
+	l->lookups.ids[(l->lookups.first + l->lookups.n++) % POOL_LOOKUPS_MAX] = id;
 	return true;
 }
 
 /* A master that has forgotten the scripts is told of them by the next call. */
 void
-pool_link_looked(struct pool_link *l, const struct redisReply *reply)
+pool_link_lookup_answered(struct pool_link *l, const struct redisReply *reply)
 {
-	struct looks *looks = &l->looks;
-	uint64_t id = looks->ids[looks->first];
-	struct master_look look;
+	struct lookups *lookups = &l->lookups;
+	uint64_t id = lookups->ids[lookups->first];
+	struct lookup_answer answer;
 
-	looks->first = (looks->first + 1) % POOL_LOOKS_MAX;
-	looks->n--;
-	l->pool->hooks->looked(l->pool->arg, id, reply && call_decode_look(reply, &look) ? &look : NULL);
+	lookups->first = (lookups->first + 1) % POOL_LOOKUPS_MAX;
+	lookups->n--;
+	l->pool->hooks->lookup_answered(
+		l->pool->arg, id, reply && call_decode_lookup(reply, &answer) ? &answer : NULL);
 }
 
 bool
-call_decode_look(const struct redisReply *reply, struct master_look *look)
+call_decode_lookup(const struct redisReply *reply, struct lookup_answer *answer)
 {
 	struct slice *const texts[] = {
-		&look->daemons, &look->refused, &look->kind, &look->holders, &look->queue};
+		&answer->daemons, &answer->refused, &answer->kind, &answer->holders, &answer->queue};
 	int64_t time_us;
 
-	*look = (struct master_look){0};
+	*answer = (struct lookup_answer){0};
 	if (reply->type != REDIS_REPLY_ARRAY || (reply->elements != 4 && reply->elements != 7))
 		return false;
 	for (size_t i = 0; i < reply->elements; i++) {
@@ -72,8 +73,8 @@ call_decode_look(const struct redisReply *reply, struct master_look *look)
 	if (!number_parse(
 		    (struct slice){reply->element[1]->str, reply->element[1]->len}, 0, INT64_MAX, &time_us))
 		return false;
-	look->time_us = time_us;
-	look->listed = !slice_equal(look->daemons, SLICE("-"));
+	answer->time_us = time_us;
+	answer->listed = !slice_equal(answer->daemons, SLICE("-"));
 	return slice_equal((struct slice){reply->element[0]->str, reply->element[0]->len}, SLICE("ok"));
 }
 
