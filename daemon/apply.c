@@ -225,7 +225,7 @@ service_start(struct service *s, const struct notify *notify, const struct core 
 	*s = (struct service){.notify = notify,
 		.core = core,
 		.ready_by_ms = now_ms + SERVICE_READY_MS,
-		.look_at_ms = now_ms,
+		.check_at_ms = now_ms,
 		.ready = !notify || notify->fd < 0,
 		.remark = ""};
 }
@@ -239,15 +239,15 @@ service_turn(struct service *s, int64_t now_ms)
 	if (!s->notify || s->notify->fd < 0) {
 		return INT64_MAX;
 	}
-	if (now_ms < s->look_at_ms) {
-		return s->look_at_ms;
+	if (now_ms < s->check_at_ms) {
+		return s->check_at_ms;
 	}
 	core_view_service(s->core, &view);
 	service_text(s, &view, text);
 	if (!s->ready && (view.available || view.settled || now_ms >= s->ready_by_ms)) {
 		s->ready = notify_ready(s->notify, text);
 		if (!s->ready) {
-			return now_ms + SERVICE_LOOK_MS; /* the manager is behind */
+			return now_ms + SERVICE_CHECK_MS; /* the manager is behind */
 		}
 	} else if (strcmp(text, s->text) != 0) {
 		notify_status(s->notify, text);
@@ -257,8 +257,8 @@ service_turn(struct service *s, int64_t now_ms)
 		return s->ready_by_ms;
 	}
 	/* A view may tell for how long no lock can be had: so it is looked at even if nothing happens. */
-	s->look_at_ms = now_ms + SERVICE_LOOK_MS;
-	return view.available ? INT64_MAX : s->look_at_ms;
+	s->check_at_ms = now_ms + SERVICE_CHECK_MS;
+	return view.available ? INT64_MAX : s->check_at_ms;
 }
 
 void

@@ -58,14 +58,14 @@ void apply_note(void *apply, const struct note *note);
  * says why not.
  */
 #define SERVICE_READY_MS 2000
-#define SERVICE_LOOK_MS  250 /* between two looks at the masters, once ready */
+#define SERVICE_CHECK_MS 250 /* between two checks of the masters, once ready */
 #define SERVICE_TEXT_MAX 320
 
 struct service {
 	const struct notify *notify; /* NULL: not started */
 	const struct core *core;
 	int64_t ready_by_ms;
-	int64_t look_at_ms;
+	int64_t check_at_ms;
 	bool ready;         /* READY=1 was sent, or no service manager is there to read it */
 	const char *remark; /* text appended after "; ", or "" */
 	char text[SERVICE_TEXT_MAX];

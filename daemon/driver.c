@@ -280,7 +280,7 @@ driver_is_done(const struct driver *d)
 /* If clients reach a successor at the socket of this daemon, this daemon must not hold locks: both may have
  * private masters. */
 static void
-driver_look_out(struct driver *d, int64_t now_ms)
+driver_check_sockets(struct driver *d, int64_t now_ms)
 {
 	const char *why;
 	const struct listener *lost = listeners_lost(&d->listeners, now_ms, &why);
@@ -324,14 +324,14 @@ driver_listen_up(struct driver *d)
 #define RISE_BYTES   4096
 #define RISE_MOST    ((size_t)64 << 20)
 
-/* What changes slowly is looked at in the first turn after so long, and by then at the latest if there is no
+/* What changes slowly is checked in the first turn after so long, and by then at the latest if there is no
  * other turn. */
-#define LOOK_MS        10
-#define LOOK_LATEST_MS 100
+#define CHECK_MS        10
+#define CHECK_LATEST_MS 100
 
 /* Returns when it has to be called again even if nothing happens. */
 static int64_t
-driver_look_at_memory(struct driver *d, int64_t now_ms)
+driver_check_memory(struct driver *d, int64_t now_ms)
 {
 	struct core_counts counts;
 	core_view_counts(d->core, &counts);
@@ -352,31 +352,31 @@ earlier(int64_t one_ms, int64_t other_ms)
 
 /* Returns when it has to be called again even if nothing happens. */
 static int64_t
-driver_look_around(struct driver *d, int64_t now_ms)
+driver_check_all(struct driver *d, int64_t now_ms)
 {
-	int64_t again_ms = driver_look_at_memory(d, now_ms);
-	driver_ledger_look(d);
+	int64_t again_ms = driver_check_memory(d, now_ms);
+	driver_ledger_check(d);
 	/* The links that a hand-over takes down for a moment are no news for people, nor for the service
 	 * manager. */
 	if (driver_hands_over(d)) {
 		return again_ms;
 	}
-	health_look(&d->context, now_ms);
+	health_refresh(&d->context, now_ms);
 	return d->draining ? again_ms : earlier(again_ms, service_turn(&d->service, now_ms));
 }
 
-/* The end of a turn. What changes slowly is looked at a moment later, once for all turns until then: a client
+/* The end of a turn. What changes slowly is checked a moment later, once for all turns until then: a client
  * that sends one request after the other makes 500 turns in that time. If nothing happened since the last
- * look, none is due. */
+ * check, none is due. */
 static void
-driver_look_later(struct driver *d, int64_t now_ms)
+driver_check_later(struct driver *d, int64_t now_ms)
 {
-	if (now_ms >= d->look_at_ms || now_ms >= d->look_by_ms || service_starts(&d->service)) {
-		d->look_by_ms = driver_look_around(d, now_ms);
-		d->look_at_ms = INT64_MAX;
-	} else if (d->look_at_ms == INT64_MAX) {
-		d->look_at_ms = now_ms + LOOK_MS;
-		d->look_by_ms = earlier(d->look_by_ms, now_ms + LOOK_LATEST_MS);
+	if (now_ms >= d->check_at_ms || now_ms >= d->check_by_ms || service_starts(&d->service)) {
+		d->check_by_ms = driver_check_all(d, now_ms);
+		d->check_at_ms = INT64_MAX;
+	} else if (d->check_at_ms == INT64_MAX) {
+		d->check_at_ms = now_ms + CHECK_MS;
+		d->check_by_ms = earlier(d->check_by_ms, now_ms + CHECK_LATEST_MS);
 	}
 }
 
@@ -385,7 +385,7 @@ static int64_t
 driver_wake_at(struct driver *d, int64_t now_ms)
 {
 	int64_t wake_at = core_wake_at(d->core);
-	wake_at = d->look_by_ms < wake_at ? d->look_by_ms : wake_at;
+	wake_at = d->check_by_ms < wake_at ? d->check_by_ms : wake_at;
 	wake_at = d->hour.ends_ms < wake_at ? d->hour.ends_ms : wake_at;
 	wake_at = earlier(wake_at, connections_held_until(d->connections));
 	if (driver_hands_over(d)) {
@@ -440,15 +440,15 @@ driver_turn(struct driver *d)
 {
 	driver_listen_up(d);
 	if (d->stats->clients_kept > 0) {
-		driver_ledger_look(d); /* the marks of these are written without another look */
+		driver_ledger_check(d); /* the marks of these are written without another check */
 	}
 	int64_t begun_ns = clock_ns(), now_ms = begun_ns / 1000000;
 	d->now.wall_us = clock_wall_us(); /* no turn proposes tokens of the last one */
 	if (listeners_due(&d->listeners, now_ms)) {
-		driver_look_out(d, now_ms);
+		driver_check_sockets(d, now_ms);
 	}
 	if (now_ms >= d->hour.ends_ms) {
-		hour_look(&d->hour, d->stats, now_ms);
+		hour_sample(&d->hour, d->stats, now_ms);
 	}
 	if (d->waits) {
 		driver_drain_turn(d);
@@ -467,7 +467,7 @@ driver_turn(struct driver *d)
 	if (ledger_works(&d->ledger)) {
 		driver_ledger_turn(d, now_ms);
 	}
-	driver_look_later(d, now_ms);
+	driver_check_later(d, now_ms);
 	loop_alarm_at(d->loop, driver_wake_at(d, now_ms));
 	d->stats->turns++;
 }
@@ -662,7 +662,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		driver_timer(d, driver_now(d)); /* the core tells which masters it has, and what is over */
 	}
 	service_start(&d->service, d->notify, d->core, clock_ms());
-	d->look_at_ms = d->look_by_ms = clock_ms();
+	d->check_at_ms = d->check_by_ms = clock_ms();
 	return listeners_start(&d->listeners) == 0 && http_start(d->http) == 0 ? 0 : -1;
 }
 

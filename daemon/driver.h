@@ -42,7 +42,7 @@ struct stats;
 #define DRIVER_DRAIN_MS 3000
 
 /* How long a turn serves clients, and how long it frees ended connections, before masters, timers and other
- * clients are looked at again, however much there is to do. */
+ * clients are served again, however much there is to do. */
 #define DRIVER_TURN_NS   1000000
 #define DRIVER_ENDS_NS   1000000
 #define DRIVER_HTTP_NS   500000  /* and how long it makes pages, less the last piece */

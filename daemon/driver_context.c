@@ -416,7 +416,7 @@ driver_set_limits(struct driver *d, const struct driver_limits *limits)
 	processes_set_limits(d->processes, &limits->processes);
 	connections_set_limits(d->connections, &limits->connections);
 	memory_set_limit(&d->memory, limits->memory);
-	d->look_at_ms = 0; /* it counts from this turn on */
+	d->check_at_ms = 0; /* it counts from this turn on */
 	history_resize(d->context.history, limits->history);
 }
 

@@ -174,7 +174,7 @@ driver_save(struct driver *d, struct handover *h)
 	driver_save_ledger(d, r, &h->given);
 	h->child = d->save_master ? d->save_master(d->main_arg, r, &h->given) : 0;
 	save_stats(d->stats, r);
-	hour_look(&d->hour, d->stats, clock_ms());
+	hour_sample(&d->hour, d->stats, clock_ms());
 	save_hour(&d->hour, r);
 	record_begin(r, RECORD_END);
 	record_end(r);

@@ -80,10 +80,11 @@ struct driver {
 	int64_t store_pause_ms;  /* after so long; 0: it listens */
 	struct buffer returning; /* records of those that a crash has left, until driver_return() */
 	int64_t fleet_wake_ms;   /* requests for the fleet need a turn then */
-	/* Memory, masters and the word to the service manager are looked at in the first turn at or after
-	 * look_at_ms (INT64_MAX: nothing has happened since the last look), and by look_by_ms without one. */
-	int64_t look_at_ms;
-	int64_t look_by_ms;
+	/* Memory, masters and the word to the service manager are checked in the first turn at or after
+	 * check_at_ms (INT64_MAX: nothing has happened since the last check), and by check_by_ms without one.
+	 */
+	int64_t check_at_ms;
+	int64_t check_by_ms;
 	int (*reload)(void *arg, char *text, size_t room);
 	bool (*prepare)(void *arg, char *why, size_t room);
 	void (*relied_on)(void *arg, int64_t until_ms);
@@ -109,7 +110,7 @@ struct driver {
 		       */
 	bool handed_over;       /* the service manager has everything; this process ends */
 	int64_t rests_until_ms; /* or arrives_until */
-	size_t rest_calls;      /* rests: so many votes are waited for before it is looked again */
+	size_t rest_calls;      /* rests: so many votes are waited for before the next check */
 	unsigned rest_rounds;   /* and so many times more */
 	int64_t silent_ms;      /* since when no client is served */
 	conn_id asked_by;       /* the connection that waits for the answer to RESTART; 0: none */

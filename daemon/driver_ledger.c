@@ -26,10 +26,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEDGER_LEAST    ((size_t)1 << 20) /* bytes; a smaller ledger is not written anew */
-#define LEDGER_AGAIN_MS 10000             /* after one could not be written */
-#define LEDGER_TURN_NS  1000000           /* for a part of the next one */
-#define LEDGER_LOOKS    64                /* names of a part, before the time is looked at */
+#define LEDGER_LEAST     ((size_t)1 << 20) /* bytes; a smaller ledger is not written anew */
+#define LEDGER_AGAIN_MS  10000             /* after one could not be written */
+#define LEDGER_TURN_NS   1000000           /* for a part of the next one */
+#define LEDGER_SCAN_MOST 64                /* names of a part, before the clock is read */
 
 /* ---- its end ---- */
 
@@ -112,7 +112,7 @@ ledger_stays(struct driver *d, const char *why)
 #define LEDGER_CUT "another program has cut the file"
 
 void
-driver_ledger_look(struct driver *d)
+driver_ledger_check(struct driver *d)
 {
 	struct ledger_keeper *k = &d->ledger;
 	if (k->past && !ledger_file_whole(k->past)) {
@@ -265,7 +265,7 @@ next_go_on(struct driver *d, int64_t until_ns)
 {
 	struct ledger_keeper *k = &d->ledger;
 	do {
-		k->cursor = core_ledger_scan(d->core, k->cursor, LEDGER_LOOKS, &k->entries);
+		k->cursor = core_ledger_scan(d->core, k->cursor, LEDGER_SCAN_MOST, &k->entries);
 		if (!next_take(d)) {
 			return;
 		}

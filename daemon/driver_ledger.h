@@ -37,10 +37,10 @@ void driver_keep_ledger(struct driver *driver);
 void driver_rely(struct driver *driver);
 /* After each step, before its actions are carried out. */
 void driver_write_ledger(struct driver *driver);
-/* Whether another program has cut the ledger. Each entry looks before it is written; the marks of connections
+/* Whether another program has cut the ledger. Each entry is preceded by a check; the marks of connections
  * that may outlive a crash do not: so call it in each turn as long as there are such connections, before any
  * is served, and now and then otherwise. */
-void driver_ledger_look(struct driver *driver);
+void driver_ledger_check(struct driver *driver);
 /* Once in a turn if ledger_works(): writes a part of a new ledger, if the old one has grown too much or there
  * is none. */
 void driver_ledger_turn(struct driver *driver, int64_t now_ms);

@@ -42,19 +42,19 @@ socket_settings_of(const struct conf_listener *from)
 }
 
 /* Looks at TLS of a list of the configuration. False ends the walk. */
-typedef bool tls_look(void *arg, enum tls_side side, const struct tls_settings *settings, const char *list);
+typedef bool tls_check(void *arg, enum tls_side side, const struct tls_settings *settings, const char *list);
 
 static bool
-tls_each(const struct conf *conf, tls_look *look, void *arg)
+tls_each(const struct conf *conf, tls_check *check, void *arg)
 {
 	bool good = true;
 	for (size_t i = 0; i < conf->listener_count && good; i++) {
 		const struct socket_settings socket = socket_settings_of(&conf->listeners[i]);
-		good = !socket.tls.on || look(arg, TLS_SERVER, &socket.tls, "listen");
+		good = !socket.tls.on || check(arg, TLS_SERVER, &socket.tls, "listen");
 	}
 	for (size_t i = 0; i < conf->http_count && good; i++) {
 		const struct socket_settings socket = socket_settings_of(&conf->http[i]);
-		good = !socket.tls.on || look(arg, TLS_SERVER, &socket.tls, "http");
+		good = !socket.tls.on || check(arg, TLS_SERVER, &socket.tls, "http");
 	}
 	for (size_t i = 0; i < conf->master_count && good; i++) {
 		const struct conf_master *master = &conf->masters[i];
@@ -62,8 +62,8 @@ tls_each(const struct conf *conf, tls_look *look, void *arg)
 			settings_tls(&master->tls, master->url.tls || conf_tls_on(&master->tls)),
 			settings_tls(&master->sentinel.tls, conf_tls_on(&master->sentinel.tls)),
 		};
-		good = (!to[0].on || look(arg, TLS_CLIENT, &to[0], "masters")) &&
-		       (!to[1].on || look(arg, TLS_CLIENT, &to[1], "masters"));
+		good = (!to[0].on || check(arg, TLS_CLIENT, &to[0], "masters")) &&
+		       (!to[1].on || check(arg, TLS_CLIENT, &to[1], "masters"));
 	}
 	return good;
 }

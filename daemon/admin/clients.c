@@ -12,7 +12,7 @@
 #include "proto/escape.h"
 #include "proto/reply.h"
 
-/* Connections that one CLIENT LIST looks at: about half of these are written in half a millisecond. */
+/* Connections that one CLIENT LIST goes through: about half of these are written in half a millisecond. */
 #define CLIENTS_MOST 1000
 
 struct client_lines {

@@ -43,7 +43,7 @@ minutes_here(const struct context *context, struct minutes *out)
 {
 	struct hour *hour = context->hour;
 	int64_t now_ms = clock_ms();
-	hour_look(hour, context->stats, now_ms);
+	hour_sample(hour, context->stats, now_ms);
 	*out = (struct minutes){.n = hour->known};
 	for (size_t i = 0; i < out->n; i++) {
 		out->list[i] = *hour_minute(hour, i);

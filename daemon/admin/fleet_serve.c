@@ -113,7 +113,7 @@ struct token_search {
 };
 
 static bool
-token_look(void *arg, const struct hold_view *hold)
+token_visit(void *arg, const struct hold_view *hold)
 {
 	struct token_search *search = arg;
 	search->found = hold->token == search->token;
@@ -125,7 +125,7 @@ static struct token_search
 token_find(const struct context *context, const struct command *command)
 {
 	struct token_search search = {.token = command->token};
-	core_each_hold(context->core, clock_ms(), command->name, token_look, &search);
+	core_each_hold(context->core, clock_ms(), command->name, token_visit, &search);
 	return search;
 }
 

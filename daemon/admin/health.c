@@ -2,7 +2,7 @@
  * health: says which masters cannot be used, since when and why, for people: INFO, /readyz, /healthz and the
  * status page.
  *
- *     driver ── health_look(), a moment after a turn ──▶ health: since when each master is as it is
+ *     driver ── health_refresh(), a moment after a turn ──▶ health: since when each master is as it is
  *
  * The core knows the state of a master, and not since when: no decision needs that. A hand-over begins the
  * times anew.
@@ -21,7 +21,7 @@
 #define REASON_MAX 480
 
 struct health {
-	int64_t looked_ms; /* CLOCK_BOOTTIME */
+	int64_t refreshed_ms; /* CLOCK_BOOTTIME */
 	struct master_health {
 		enum master_state state;
 		bool down;
@@ -37,14 +37,14 @@ health_new(void)
 }
 
 void
-health_look(const struct context *context, int64_t now_ms)
+health_refresh(const struct context *context, int64_t now_ms)
 {
 	struct health *health = context->health;
 	struct master_view master;
-	if (now_ms == health->looked_ms) {
+	if (now_ms == health->refreshed_ms) {
 		return;
 	}
-	health->looked_ms = now_ms;
+	health->refreshed_ms = now_ms;
 	for (unsigned i = 0; i < core_masters(context->core); i++) {
 		struct master_health *known = &health->masters[i];
 		core_view_master(context->core, now_ms, i, &master);
@@ -103,7 +103,7 @@ health_text(const struct context *context, int64_t now_ms, char out[HEALTH_TEXT_
 	struct service_view service;
 	char list[HEALTH_TEXT_MAX] = "";
 	size_t n = 0;
-	health_look(context, now_ms);
+	health_refresh(context, now_ms);
 	core_view_service(context->core, &service);
 	for (unsigned i = 0; i < members && !core_draining(context->core); i++) {
 		char one[HEALTH_TEXT_MAX];

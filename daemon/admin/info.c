@@ -107,7 +107,7 @@ info_server(const struct context *context, struct buffer *text)
 	info_line(text, "log_level:%s", log_level_name(context->log->level));
 	info_line(text, "log_dropped:%" PRIu64, context->log->dropped);
 	info_line(text, "descriptors:%" PRId64, open_files_limit());
-	info_line(text, "descriptors_used:%" PRId64, open_files_look(context->open_files));
+	info_line(text, "descriptors_used:%" PRId64, open_files_read(context->open_files));
 	info_line(text, "descriptors_wanted:%zu", facts->descriptors);
 	if (facts->dates) {
 		info_certificates(facts->dates, text);

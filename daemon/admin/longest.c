@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that are looked at between two looks at the clock: 50 us, with cold caches. */
-#define SEARCH_LOOKS 64
+/* Names between two readings of the clock: 50 us, with cold caches. */
+#define SEARCH_BUDGET 64
 
 struct search {
 	int64_t used_ms; /* the last request for it; 0: there is none here */
@@ -66,7 +66,7 @@ longest_free(struct longest *longest)
 
 /* ---- one search ---- */
 
-struct look {
+struct piece {
 	struct search *search;
 	const struct viewer *viewer;
 	int64_t now_ms;
@@ -74,19 +74,19 @@ struct look {
 };
 
 static bool
-search_look(void *arg, const struct resource_view *view)
+search_step(void *arg, const struct resource_view *view)
 {
-	struct look *look = arg;
-	struct search *s = look->search;
+	struct piece *piece = arg;
+	struct search *s = piece->search;
 	const struct rank *last = ranked_last(s->next);
-	struct rank rank = {view->waiters > 0 ? look->now_ms - view->longest_ms : INT64_MAX,
-		view->held ? look->now_ms - view->hold.held_ms : INT64_MAX};
+	struct rank rank = {view->waiters > 0 ? piece->now_ms - view->longest_ms : INT64_MAX,
+		view->held ? piece->now_ms - view->hold.held_ms : INT64_MAX};
 	if ((view->waiters == 0 && view->holds == 0) || (last && !rank_before(&rank, last)) ||
-		(s->glob && !glob_takes(s->glob, view->name)) || !viewer_names(look->viewer, view->name)) {
+		(s->glob && !glob_takes(s->glob, view->name)) || !viewer_names(piece->viewer, view->name)) {
 		return true;
 	}
-	look->failed = !ranked_add(s->next, &rank, view->name);
-	return !look->failed;
+	piece->failed = !ranked_add(s->next, &rank, view->name);
+	return !piece->failed;
 }
 
 static void
@@ -110,26 +110,26 @@ search_end(struct search *s, bool whole, int64_t now_ms)
 	s->took_ms = now_ms - s->begun_ms;
 }
 
-/* Looks at some more names. The user may have gone, or see others, since the slice before. */
+/* Goes through some more names. The user may have gone, or see others, since the slice before. */
 static void
 search_slice(struct search *s, const struct context *context, int64_t now_ms)
 {
 	const struct access_user *user = s->all ? NULL : access_find(context->access, slice_of(s->user));
 	const struct viewer viewer = {.user = user, .admin = s->all};
-	struct look look = {s, &viewer, now_ms, false};
-	size_t looks = s->glob ? SEARCH_LOOKS / glob_cost(s->glob) : SEARCH_LOOKS;
+	struct piece piece = {s, &viewer, now_ms, false};
+	size_t budget = s->glob ? SEARCH_BUDGET / glob_cost(s->glob) : SEARCH_BUDGET;
 	int64_t until_ns = clock_ns() + LONGEST_SLICE_NS;
 	bool ended = !s->all && !user;
-	looks = looks > 0 ? looks : 1;
-	while (!ended && !look.failed) {
-		s->cursor = core_scan_names(context->core, now_ms, s->cursor, looks, search_look, &look);
+	budget = budget > 0 ? budget : 1;
+	while (!ended && !piece.failed) {
+		s->cursor = core_scan_names(context->core, now_ms, s->cursor, budget, search_step, &piece);
 		ended = s->cursor == 0;
 		if (clock_ns() >= until_ns) {
 			break;
 		}
 	}
-	if (ended || look.failed || now_ms - s->begun_ms >= LONGEST_TOOK_MS) {
-		search_end(s, ended && !look.failed, now_ms);
+	if (ended || piece.failed || now_ms - s->begun_ms >= LONGEST_TOOK_MS) {
+		search_end(s, ended && !piece.failed, now_ms);
 	}
 }
 
@@ -202,7 +202,7 @@ longest_ask(struct longest *longest, const struct context *context, struct slice
 		search_slice(s, context, now_ms);
 		longest->slice_ms = now_ms;
 	}
-	/* The first search goes on: the first ones of those that it has looked at so far. */
+	/* The first search goes on: the first ones of those that it has gone through so far. */
 	*out = (struct longest_found){s->found ? s->found : s->next, s->found && s->whole};
 	return true;
 }

@@ -2,10 +2,10 @@
  * longest: which names have been waited for longest, and behind them which have been held longest, for TOP
  * (PROTOCOL.md 6.27).
  *
- * There may be millions of names, and a client that looks must not keep the others waiting. So a search goes
+ * There may be millions of names, and a client that asks must not keep the others waiting. So a search goes
  * on in slices between their requests, and what it found last is the answer until it has found anew:
  *
- *     TOP ──▶ longest_ask ──▶ names found last        the caller looks at each again: what is told is of now
+ *     TOP ──▶ longest_ask ──▶ names found last        the caller reads each again: what it shows is of now
  *                 │
  *                 └──▶ search: 0.5 ms ── 2 ms ── 0.5 ms ── … ──▶ names found
  *
@@ -33,7 +33,7 @@ struct viewer;
 #define LONGEST_SEARCHES 8
 /* A search begins so long after the last one at the earliest, and after four times as long as that took. */
 #define LONGEST_FRESH_MS 1000
-/* It ends after this time, and has found the first of those that it has looked at. */
+/* It ends after this time, and has found the first of those that it has gone through. */
 #define LONGEST_TOOK_MS  5000
 /* Nobody asks for it any more. */
 #define LONGEST_IDLE_MS  10000
@@ -48,7 +48,7 @@ void longest_free(struct longest *longest);
 
 struct longest_found {
 	const struct ranked *names; /* in no order; valid until the next call of a function of this file */
-	bool whole;                 /* of all names; otherwise of those that were looked at so far */
+	bool whole;                 /* of all names; otherwise of those that it has gone through so far */
 };
 
 /* The first names that match, n == 0: of all, as far as the viewer may see them. False: there are too many

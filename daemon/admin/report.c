@@ -1,9 +1,9 @@
 /*
- * report: what operators look at: INSPECT, LOCKS and SESSIONS.
+ * report: what operators read: INSPECT, LOCKS and SESSIONS.
  *
- * Lists come in pages: a request looks at a part of the list, and its answer says where the next page begins.
- * The cursor is a number; no state is kept between requests. Its upper half says which of two consecutive
- * lists it is in: names and latches, or holders and waiters of a name.
+ * Lists come in pages: a request goes through a part of the list, and its answer says where the next page
+ * begins. The cursor is a number; no state is kept between requests. Its upper half says which of two
+ * consecutive lists it is in: names and latches, or holders and waiters of a name.
  *
  * An array begins with the number of its elements, so the elements are written aside first. An answer holds
  * at most half of what a client may leave unread; then the page ends.
@@ -22,12 +22,13 @@
 
 #include <stdlib.h>
 
-/* Names, latches or sessions that one request looks at, empty places included: about half of these are
+/* Names, latches or sessions that one request goes through, empty chains included: about half of these are
  * written in half a millisecond. Rows take half the time of maps. With a pattern, see report_match(). */
-#define REPORT_LOOKS      500
-#define REPORT_ROW_LOOKS  1000
-/* Bytes of names that are compared with the pattern for each look: longer names take the looks of others. */
-#define REPORT_LOOK_BYTES 64
+#define REPORT_BUDGET     500
+#define REPORT_ROW_BUDGET 1000
+/* Bytes of names that are compared with the pattern for each unit of the budget: longer names take more of
+ * it. */
+#define REPORT_STEP_BYTES 64
 
 /* Connections of a session whose rates are added up: the latest ones. */
 #define REPORT_CONNECTIONS 100
@@ -81,14 +82,14 @@ report_goes_on(const struct report *report)
 /* Elements that match are searched for among about so many. The longer the pattern and the names, the fewer:
  * so a page takes the same time, whatever they are. */
 static void
-report_match(struct report *report, struct glob *match, size_t looks)
+report_match(struct report *report, struct glob *match, size_t budget)
 {
 	report->match = match;
-	report->scan = match ? looks / glob_cost(match) : looks;
+	report->scan = match ? budget / glob_cost(match) : budget;
 	if (report->scan == 0) {
 		report->scan = 1;
 	}
-	report->match_bytes = report->scan * REPORT_LOOK_BYTES;
+	report->match_bytes = report->scan * REPORT_STEP_BYTES;
 }
 
 static const char *
@@ -129,7 +130,7 @@ report_share(struct report *report, uint64_t cursor, size_t count)
 	most = most < report->most ? most : report->most;
 	uint64_t pages = most == 0 ? count : (count + most - 1) / most;
 	uint64_t wide = pages < 2 ? REPORT_SECOND : (REPORT_SECOND + pages - 1) / pages;
-	report->looks = COMMAND_QUEUE_MAX;
+	report->budget = COMMAND_QUEUE_MAX;
 	report->first = cursor;
 	report->last = cursor + wide < REPORT_SECOND ? cursor + wide : REPORT_SECOND;
 }
@@ -149,7 +150,7 @@ report_hold(void *arg, const struct hold_view *hold)
 		write_holder(report, &report->text, hold);
 		report->count++;
 	}
-	return !report->text.failed && --report->looks > 0;
+	return !report->text.failed && --report->budget > 0;
 }
 
 static bool
@@ -157,7 +158,7 @@ report_waiter(void *arg, const struct waiter_view *waiter)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
-	if (report->looks-- == 0) {
+	if (report->budget-- == 0) {
 		return false;
 	}
 	if (waiter->ticket <= report->ticket) {
@@ -193,7 +194,7 @@ report_latch_waiter(void *arg, const struct waiter_view *waiter)
 		reply_write_pair_int(b, "left_ms", waiter->left_ms);
 		report->count++;
 	}
-	return !report->text.failed && --report->looks > 0;
+	return !report->text.failed && --report->budget > 0;
 }
 
 static void
@@ -267,7 +268,7 @@ inspect_queue(struct report *report, uint64_t cursor, const struct resource_view
 	*bytes = buffer_length(&report->text);
 	report->bytes += *bytes;
 	report->count = 0;
-	report->looks = COMMAND_QUEUE_MAX;
+	report->budget = COMMAND_QUEUE_MAX;
 	report->ticket = cursor < REPORT_SECOND ? 0 : cursor - REPORT_SECOND;
 	if (next == REPORT_SECOND) {
 		core_each_waiter(core, report->now_ms, view->name, report_waiter, report);
@@ -505,7 +506,7 @@ report_answer(struct report *report, const struct command *command, struct buffe
 	if (command->match.n > 0 && !match) {
 		return false;
 	}
-	report_match(report, match, command->rows ? REPORT_ROW_LOOKS : REPORT_LOOKS);
+	report_match(report, match, command->rows ? REPORT_ROW_BUDGET : REPORT_BUDGET);
 	bool locks = command->verb == VERB_LOCKS;
 	cursor = locks ? locks_page(report, cursor) : sessions_page(report, cursor);
 	if (!report->text.failed) {
@@ -629,7 +630,7 @@ report_page(const struct context *context, const struct report_request *request,
 	struct report report;
 	report_init(&report, context, *request->viewer, (int64_t)request->most, 3, out->max / 2);
 	report.text = *out;
-	report_match(&report, request->match, request->looks);
+	report_match(&report, request->match, request->budget);
 	report.waited = request->waited;
 	report.few = request->few;
 	report.longest_ms = request->longest_ms;

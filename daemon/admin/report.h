@@ -1,5 +1,5 @@
 /*
- * report: what operators look at (PROTOCOL.md 6): INSPECT, LOCKS and SESSIONS. They show the views of the
+ * report: what operators read (PROTOCOL.md 6): INSPECT, LOCKS and SESSIONS. They show the views of the
  * core and change nothing.
  */
 #ifndef ADMIN_REPORT_H
@@ -24,7 +24,7 @@ struct report_request {
 	int64_t longest_ms;
 	int64_t held_ms;
 	size_t most;                 /* elements, >= 1 */
-	size_t looks;                /* elements that are looked at, about */
+	size_t budget;               /* elements that are gone through, about */
 	const struct viewer *viewer; /* who sees only what its rights are for */
 };
 

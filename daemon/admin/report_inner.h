@@ -27,7 +27,7 @@ struct report {
 	size_t count;
 	size_t most;        /* limit of elements */
 	size_t bytes;       /* limit of the bytes in text */
-	size_t scan;        /* names, latches or sessions that are looked at, about */
+	size_t scan;        /* names, latches or sessions that are gone through, about */
 	struct glob *match; /* NULL: every name */
 	size_t match_bytes; /* of names, that this page may still compare with it */
 	bool waited;        /* only names with waiters */
@@ -38,7 +38,7 @@ struct report {
 	bool users; /* holders and waiters have `user`, too: for the page, not for INSPECT */
 	bool fleet; /* each map says of which daemon it is */
 	/* For holders and waiters: */
-	size_t looks;         /* left */
+	size_t budget;        /* left */
 	uint64_t first, last; /* shares of holders, last not included; see report_share() */
 	uint64_t ticket;      /* of the last waiter of the page before, then of this page */
 	bool more;            /* further waiters follow */

@@ -9,32 +9,32 @@
 #include "daemon/net/process.h"
 #include "proto/reply.h"
 
-/* A session has one connection as a rule. If it has many, at most this many of the latest are looked at for a
+/* A session has one connection as a rule. If it has many, at most this many of the latest are searched for a
  * label. */
-#define REPORT_LABEL_LOOKS 16
+#define REPORT_LABEL_MOST 16
 
 /* The CLIENT SETNAME of a session: the core knows sessions, but not the names of their connections. */
 struct label {
 	const struct context *context;
 	const char *text; /* NULL: none */
-	int looks;
+	int left;
 };
 
 static bool
-label_look(void *arg, conn_id conn)
+label_visit(void *arg, conn_id conn)
 {
 	struct label *label = arg;
 	struct connection *c = connections_find(label->context->connections, conn);
 	label->text = c ? connection_identity(c)->label : NULL;
-	return !label->text && --label->looks > 0;
+	return !label->text && --label->left > 0;
 }
 
 /* For a session without connections, the label of its last one. */
 static const char *
 report_label(const struct report *report, session_id session, const struct peer *peer)
 {
-	struct label label = {.context = report->context, .looks = REPORT_LABEL_LOOKS};
-	core_each_conn(report->context->core, session, label_look, &label);
+	struct label label = {.context = report->context, .left = REPORT_LABEL_MOST};
+	core_each_conn(report->context->core, session, label_visit, &label);
 	const char *text = label.text ? label.text : processes_label(report->context->processes, session);
 	if (text) {
 		return text;
@@ -43,20 +43,20 @@ report_label(const struct report *report, session_id session, const struct peer 
 }
 
 static bool
-user_look(void *arg, conn_id conn)
+user_visit(void *arg, conn_id conn)
 {
 	struct label *label = arg;
 	struct connection *c = connections_find(label->context->connections, conn);
 	const struct access_user *user = c ? connection_identity(c)->user : NULL;
 	label->text = user ? user->name : NULL;
-	return !label->text && --label->looks > 0;
+	return !label->text && --label->left > 0;
 }
 
 const char *
 report_user(const struct report *report, session_id session)
 {
-	struct label label = {.context = report->context, .looks = REPORT_LABEL_LOOKS};
-	core_each_conn(report->context->core, session, user_look, &label);
+	struct label label = {.context = report->context, .left = REPORT_LABEL_MOST};
+	core_each_conn(report->context->core, session, user_visit, &label);
 	return label.text ? label.text : "";
 }
 

@@ -33,7 +33,7 @@ hour_begin(struct hour *hour, const struct stats *stats, int64_t now_ms, int64_t
 }
 
 void
-hour_look(struct hour *hour, const struct stats *stats, int64_t now_ms)
+hour_sample(struct hour *hour, const struct stats *stats, int64_t now_ms)
 {
 	struct hour_minute now, *running = &hour->minutes[hour->at];
 	counters_read(&now, stats);

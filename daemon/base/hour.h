@@ -3,7 +3,7 @@
  * (PROTOCOL.md 6.28).
  *
  * An event costs nothing here: at the end of a minute, and for each question, the growth of the counters
- * since the last look is added to the minute that runs.
+ * since the last sample is added to the minute that runs.
  *
  *     counters ──grown by──▶ ┌────┬────┬───┬─────────┐
  *                            │ -59│ -58│ … │ running │ ──▶ the next minute takes the place of the oldest
@@ -34,16 +34,16 @@ struct hour {
 	size_t at;                                /* of the minute that runs */
 	size_t known;                             /* minutes, the one that runs included */
 	int64_t ends_ms;                          /* it ends: CLOCK_BOOTTIME */
-	struct hour_minute counted;               /* the counters at the last look */
+	struct hour_minute counted;               /* the counters at the last sample */
 };
 
 /* From now on; what the counters have counted before is in no minute. */
 void hour_begin(struct hour *hour, const struct stats *stats, int64_t now_ms, int64_t wall_ms);
 /* The same for an hour that was saved, whose minutes are known. */
 void hour_go_on(struct hour *hour, const struct stats *stats);
-/* Looks at the counters. To be called in the first turn after the end of a minute, before anything is
+/* Samples the counters. To be called in the first turn after the end of a minute, before anything is
  * counted. */
-void hour_look(struct hour *hour, const struct stats *stats, int64_t now_ms);
+void hour_sample(struct hour *hour, const struct stats *stats, int64_t now_ms);
 /* ago: minutes before the one that runs; < known */
 const struct hour_minute *hour_minute(const struct hour *hour, size_t ago);
 

@@ -86,7 +86,7 @@ void
 memory_set_limit(struct memory *memory, size_t bytes)
 {
 	memory->limit = bytes;
-	memory->look_at_ms = 0;
+	memory->sample_at_ms = 0;
 	memory->heap_at_ms = 0;
 }
 
@@ -167,7 +167,7 @@ memory_return(struct memory *memory, int64_t now_ms, size_t load)
 		memory->trim_again = fallen;
 		memory->trim_at_ms = now_ms + MEMORY_TRIM_MS;
 		memory->load_most = memory->load_trimmed = load;
-		memory->look_at_ms = 0;
+		memory->sample_at_ms = 0;
 		heap_trim();
 		fallen = false;
 	}
@@ -175,9 +175,9 @@ memory_return(struct memory *memory, int64_t now_ms, size_t load)
 }
 
 static void
-memory_look(struct memory *memory, int64_t now_ms, size_t rise)
+memory_sample(struct memory *memory, int64_t now_ms, size_t rise)
 {
-	memory->look_at_ms = now_ms + MEMORY_LOOK_MS;
+	memory->sample_at_ms = now_ms + MEMORY_SAMPLE_MS;
 	memory_read(memory);
 	bool used_up = memory_is_used_up(memory, now_ms);
 	memory->full = used_up || !memory_ahead(MEMORY_AHEAD + rise);
@@ -188,8 +188,8 @@ int64_t
 memory_turn(struct memory *memory, int64_t now_ms, size_t load, size_t rise)
 {
 	int64_t trim_at_ms = memory_return(memory, now_ms, load);
-	if (now_ms >= memory->look_at_ms) {
-		memory_look(memory, now_ms, rise);
+	if (now_ms >= memory->sample_at_ms) {
+		memory_sample(memory, now_ms, rise);
 	}
 	return memory->full ? now_ms + MEMORY_HEAP_MS : trim_at_ms;
 }

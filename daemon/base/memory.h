@@ -2,10 +2,11 @@
  * memory: how much memory the daemon uses, whether that is more than the limit, and when free memory goes
  * back to the system.
  *
- *     statm, malloc ──look──▶ full ──▶ admission: no new clients, core: nothing new
+ *     statm, malloc ─sample─▶ full ──▶ admission: no new clients, core: nothing new
  *
- * The driver looks at the end of its turns. A look at statm costs some microseconds. The heap is examined
- * only past the limit: memory that was freed but not yet returned to the system must not refuse a client.
+ * The driver calls it at the end of its turns. A sample of statm costs some microseconds. The heap is
+ * examined only past the limit: memory that was freed but not yet returned to the system must not refuse a
+ * client.
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
@@ -16,8 +17,8 @@
 
 struct log;
 
-#define MEMORY_LOOK_MS   10                 /* between two looks at statm */
-#define MEMORY_HEAP_MS   100                /* between two looks at the heap */
+#define MEMORY_SAMPLE_MS 10                 /* between two samples of statm */
+#define MEMORY_HEAP_MS   100                /* between two examinations of the heap */
 #define MEMORY_TRIM_MS   1000               /* between two trims */
 #define MEMORY_TELL_MS   10000              /* between two log lines that say that memory is short */
 #define MEMORY_AHEAD     ((size_t)8 << 20)  /* must be free beyond the rise, else memory is short */
@@ -28,15 +29,15 @@ struct memory {
 	struct log *log;
 	int fd;              /* /proc/self/statm; -1: it cannot be read */
 	size_t limit;        /* bytes; 0: no limit */
-	size_t resident;     /* bytes, at the last look */
+	size_t resident;     /* bytes, in the last sample */
 	size_t load_most;    /* the highest load since the last trim, bytes */
 	size_t load_trimmed; /* the load at the last trim, bytes */
-	int64_t look_at_ms;
+	int64_t sample_at_ms;
 	int64_t heap_at_ms;
 	int64_t trim_at_ms;
 	int64_t tell_at_ms;
 	bool trim_again; /* at trim_at_ms */
-	bool heap_full;  /* at the last look at the heap */
+	bool heap_full;  /* when the heap was last examined */
 	bool full;       /* memory suffices for what exists, and for nothing new */
 };
 

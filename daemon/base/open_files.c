@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* Descriptors in one look: a third of a millisecond. */
-#define LOOK_MOST 8192
+/* Descriptors in one piece of a count: a third of a millisecond. */
+#define COUNT_MOST 8192
 
 int64_t
 open_files_limit(void)
@@ -47,7 +47,7 @@ open_files_count(struct open_files *files)
 		if (files->end == 0) {
 			return -1;
 		}
-		for (int n = 0; n < LOOK_MOST && files->next < files->end; n++) {
+		for (int n = 0; n < COUNT_MOST && files->next < files->end; n++) {
 			files->found += fcntl(files->next++, F_GETFD) >= 0;
 		}
 		if (files->next == files->end) {
@@ -59,7 +59,7 @@ open_files_count(struct open_files *files)
 }
 
 int64_t
-open_files_look(struct open_files *files)
+open_files_read(struct open_files *files)
 {
 	struct stat st;
 	return stat("/proc/self/fd", &st) == 0 && st.st_size > 0 ? (int64_t)st.st_size

@@ -112,7 +112,7 @@ struct tls_date {
 /* Zeroed: none. */
 struct tls_dates {
 	size_t n;
-	int64_t looked_ms; /* CLOCK_BOOTTIME: the latest tls_dates_refresh(); 0: none */
+	int64_t refreshed_ms; /* CLOCK_BOOTTIME: the latest tls_dates_refresh(); 0: none */
 	struct tls_date list[TLS_DATES_MAX];
 };
 

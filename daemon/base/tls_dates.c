@@ -113,11 +113,11 @@ tls_dates_faults(const struct tls_dates *dates, int64_t now_s, char text[TLS_DAT
 void
 tls_dates_refresh(struct tls_dates *dates, int64_t now_ms, bool now)
 {
-	if (!now && dates->looked_ms != 0 && now_ms - dates->looked_ms < DATES_FRESH_MS) {
+	if (!now && dates->refreshed_ms != 0 && now_ms - dates->refreshed_ms < DATES_FRESH_MS) {
 		return;
 	}
 	const struct tls_dates before = *dates;
-	dates->looked_ms = now_ms;
+	dates->refreshed_ms = now_ms;
 	dates->n = 0;
 	for (size_t i = 0; i < before.n; i++) {
 		if (before.list[i].side == TLS_SERVER) {

@@ -19,7 +19,7 @@
 #define LISTS_SEARCH_MS 5000
 
 /* So many make a piece of half a millisecond, with cold caches. */
-#define LISTS_LOOKS 80
+#define LISTS_BUDGET 80
 
 /* Reads elements of RESP3, and writes each. False: that failed; out says so. */
 static bool
@@ -53,8 +53,8 @@ list_next(struct page *page, struct buffer *out, bool sessions, lists_element *e
 		.sessions = sessions,
 		.match = page->match,
 		.waited = page->waited,
-		.most = LISTS_LOOKS,
-		.looks = LISTS_LOOKS,
+		.most = LISTS_BUDGET,
+		.budget = LISTS_BUDGET,
 		.viewer = page->viewer,
 	};
 	struct buffer elements;
@@ -98,7 +98,7 @@ elements_rank(struct page *page, const struct buffer *elements, size_t count, in
 	return added && count == 0;
 }
 
-/* The first locks of all: a piece looks at some more, or writes some of those that are the first. */
+/* The first locks of all: a piece goes through some more, or writes some of those that are the first. */
 static bool
 list_ranked(struct page *page, struct buffer *out, lists_element *element, const char *between)
 {
@@ -110,8 +110,8 @@ list_ranked(struct page *page, struct buffer *out, lists_element *element, const
 		.few = last != NULL,
 		.longest_ms = last && last->waits_ms != INT64_MAX ? now_ms - last->waits_ms : 0,
 		.held_ms = last && last->held_ms != INT64_MAX ? now_ms - last->held_ms : -1,
-		.most = LISTS_LOOKS,
-		.looks = LISTS_LOOKS,
+		.most = LISTS_BUDGET,
+		.budget = LISTS_BUDGET,
 		.viewer = page->viewer,
 	};
 	struct slice text = {0};

@@ -519,7 +519,7 @@ write_config(const struct metrics *m)
 static void
 write_descriptors(const struct metrics *m)
 {
-	int64_t open = open_files_look(m->context->open_files), most = open_files_limit();
+	int64_t open = open_files_read(m->context->open_files), most = open_files_limit();
 	begin(m, "process_open_fds", "gauge", "descriptors that the daemon has open");
 	if (open >= 0) {
 		put(m, "process_open_fds %" PRId64 "\n", open);

@@ -86,7 +86,7 @@ struct identity {
 #define CONNECTION_WORD_BYTES  256
 #define CONNECTION_VISIT_WORDS 4
 /* The clock is read each time this much is spent: some 50 us of work. */
-#define CONNECTION_LOOK_WORDS  64
+#define CONNECTION_CLOCK_WORDS 64
 /* A connection with this much unserved input is not read. */
 #define CONNECTION_IN_BYTES    (16 * 1024)
 /* A connection with this much unread output is not served until the client has read: a client that does not

@@ -9,7 +9,7 @@
  *     fair_queue, the ready  something has to be read, written or served
  *     written                it has answers that are not yet written
  *     held                   it has an answer that may wait for the next one (connection_hold_back())
- *     touched                it may outlive a crash; the end of the turn looks whether it may now
+ *     touched                it may outlive a crash; the end of the turn checks whether it may now
  *     unsure                 a request waits, or has waited; its client may have vanished unnoticed
  *     fair_queue, the ended  it is over: tell, then free
  *
@@ -108,8 +108,8 @@ struct connections {
 	int64_t until_ns;  /* the end of this turn */
 	int64_t served_ns; /* when the connection before was served, or the turn began */
 	bool leaving;      /* all are closed; another process may have some of them */
-	bool late;         /* it was past at the last look at the clock */
-	size_t spent;      /* since the last look at the clock, in words */
+	bool late;         /* it was past when the clock was last read */
+	size_t spent;      /* since the clock was last read, in words */
 	size_t written_count;
 	size_t held_count;
 	int64_t held_until_ms; /* held_count > 0: when all of them are written, CLOCK_BOOTTIME */

@@ -429,7 +429,7 @@ connections_expect(const struct connections *set, size_t at)
 bool
 connections_late(struct connections *set)
 {
-	if (!set->late && set->spent >= CONNECTION_LOOK_WORDS) {
+	if (!set->late && set->spent >= CONNECTION_CLOCK_WORDS) {
 		set->spent = 0;
 		set->late = clock_ns() >= set->until_ns;
 	}
@@ -439,7 +439,7 @@ connections_late(struct connections *set)
 void
 connections_strained(struct connections *set)
 {
-	set->spent += CONNECTION_LOOK_WORDS;
+	set->spent += CONNECTION_CLOCK_WORDS;
 }
 
 /* If all are of one user, and no connection is left over from the turn before, the arrived ones are served in

@@ -88,7 +88,7 @@ int64_t connections_held_until(const struct connections *set);
 size_t connections_arrived(const struct connections *set);
 /* Reads some of the connections again whose request waits, in their turn. A reset that came together with
  * such a request raises no event of its own, and no answer is written that would find it; so no request pays
- * for the look. Returns when to call it again, CLOCK_BOOTTIME; INT64_MAX: once a request waits. */
+ * for the probe. Returns when to call it again, CLOCK_BOOTTIME; INT64_MAX: once a request waits. */
 int64_t connections_probe(struct connections *set, int64_t now_ms);
 /* There is more to do: the next turn must not wait. */
 bool connections_busy(const struct connections *set);

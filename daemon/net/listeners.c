@@ -26,12 +26,12 @@ listeners_stirred(int fd, short what, void *arg)
 	struct listeners *set = arg;
 	char events[4096];
 	(void)what;
-	set->look = true;
+	set->stirred = true;
 	while (read(fd, events, sizeof events) > 0) {
 	}
 }
 
-/* Without inotify the sockets are still checked every LISTENERS_LOOK_MS. */
+/* Without inotify the sockets are still checked every LISTENERS_CHECK_MS. */
 static void
 listeners_watch(struct listeners *set, const struct listener *listener)
 {
@@ -75,8 +75,8 @@ listeners_lost(struct listeners *set, int64_t now_ms, const char **why)
 	if (!listeners_due(set, now_ms)) {
 		return NULL;
 	}
-	set->look = false;
-	set->looked_ms = now_ms;
+	set->stirred = false;
+	set->checked_ms = now_ms;
 	for (size_t i = 0; i < set->count; i++) {
 		const struct listener *listener = set->list[i].listener;
 		*why = listener_lost(listener);

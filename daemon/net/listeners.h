@@ -27,8 +27,8 @@ struct listeners {
 	void *arg;
 	struct closer *closer; /* a client may have passed descriptors before it was accepted; may be NULL */
 	bool started;
-	bool look;           /* something has changed in a directory with a socket */
-	int64_t looked_ms;   /* when the sockets were checked last */
+	bool stirred;        /* something has changed in a directory with a socket */
+	int64_t checked_ms;  /* when the sockets were checked last */
 	int watching;        /* inotify; 0: not yet, -1: not available */
 	struct event *watch; /* of watching */
 	size_t count;
@@ -42,14 +42,14 @@ struct listeners {
  * out of memory. */
 int listeners_start(struct listeners *set) __attribute__((warn_unused_result));
 
-#define LISTENERS_LOOK_MS 1000 /* between two checks, if nothing happens in a directory with a socket */
+#define LISTENERS_CHECK_MS 1000 /* between two checks, if nothing happens in a directory with a socket */
 
 /* Whether the sockets have to be checked: to be asked in each turn of the loop, which wakes when a directory
  * with a socket changes. */
 static inline bool
 listeners_due(const struct listeners *set, int64_t now_ms)
 {
-	return set->look || now_ms >= set->looked_ms + LISTENERS_LOOK_MS;
+	return set->stirred || now_ms >= set->checked_ms + LISTENERS_CHECK_MS;
 }
 
 /* The first socket that was removed or replaced by another, so that clients do not reach it, and why. NULL:

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 /* With so many numbers left, or a quarter of all, what a message can carry is not taken for granted. */
-#define FEW_NUMBERS 1024
-#define FEW_LOOK_MS 1000
+#define FEW_NUMBERS  1024
+#define FEW_CHECK_MS 1000
 
 /* ---- numbers ---- */
 
@@ -38,7 +38,7 @@ passing_saw(struct passing *passing, int fd)
 		numbers_limit(passing);
 	if ((fd < 0 || (uint64_t)fd >= passing->few_from) && !passing->few) {
 		passing->few = true;
-		passing->look_at_ms = clock_ms() + FEW_LOOK_MS;
+		passing->check_at_ms = clock_ms() + FEW_CHECK_MS;
 	}
 }
 
@@ -69,9 +69,9 @@ numbers_are_few(struct passing *passing, int like)
 	if (!passing->few || passing->few_from == 0)
 		return passing->few;
 	now_ms = clock_ms();
-	if (now_ms >= passing->look_at_ms) {
+	if (now_ms >= passing->check_at_ms) {
 		passing->few = !numbers_are_free(like, passing->few_from);
-		passing->look_at_ms = now_ms + FEW_LOOK_MS;
+		passing->check_at_ms = now_ms + FEW_CHECK_MS;
 	}
 	return passing->few;
 }
@@ -168,7 +168,7 @@ message_read(struct passing *passing, int fd, void *room, size_t n, int *passed)
 /* How much there is to be read without what comes behind descriptors, and whether some come with it; as
  * recv(). It takes nothing out of the socket. */
 static ssize_t
-message_look(int fd, void *room, size_t n, bool *carries)
+message_peek(int fd, void *room, size_t n, bool *carries)
 {
 	struct iovec into = {.iov_base = room, .iov_len = n};
 	struct msghdr message = {.msg_iov = &into, .msg_iovlen = 1};
@@ -215,7 +215,7 @@ passing_read(struct passing *passing, int fd, void *room, size_t n, int *passed)
 	*passed = PASSING_NONE;
 	if (!numbers_are_few(passing, fd))
 		return message_read(passing, fd, room, n, passed);
-	there = message_look(fd, room, n, &carries);
+	there = message_peek(fd, room, n, &carries);
 	if (there <= 0)
 		return there;
 	if (carries && !message_fits(passing, fd, room, (size_t)there)) {

@@ -6,7 +6,7 @@
  * (closer.h). The kernel closes what it has no room for, in the middle of a read: a descriptor that does not
  * fit into the message, or that finds no free number; and out-of-band data with all that came with it. So
  * each read has room for as many as one message can carry, takes out-of-band data as any other, and when
- * numbers run short it looks before it reads.
+ * numbers run short it peeks before it reads.
  *
  * Connections and HTTP clients read with passing_read(), and listeners say which numbers they get.
  */
@@ -33,7 +33,7 @@ struct passing {
 	bool few;              /* numbers may be too few for what one message can carry */
 	bool counted;          /* the limit of the process is known */
 	uint64_t few_from;     /* a new descriptor with this number shows that they are few */
-	int64_t look_at_ms;    /* few: when to look again */
+	int64_t check_at_ms;   /* few: when to count again */
 };
 
 /* The process has got this descriptor; -1: it has got none, as numbers ran out. */

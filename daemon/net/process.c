@@ -470,7 +470,7 @@ sight_of(int error)
 
 /* What the pidfd says, which names the process that has the number now. */
 static enum process_sight
-pidfd_look(int pidfd, struct process process)
+pidfd_check(int pidfd, struct process process)
 {
 	uint64_t started = 0;
 	if (pidfd_started(pidfd, &started)) {
@@ -495,7 +495,7 @@ process_open(struct process process, enum process_sight *sight)
 		*sight = ended ? PROCESS_ENDED : sight_of(errno);
 		return -1;
 	}
-	*sight = pidfd_look(pidfd, process);
+	*sight = pidfd_check(pidfd, process);
 	if (*sight != PROCESS_RUNS) {
 		close(pidfd);
 		return -1;

@@ -46,7 +46,7 @@ struct link {
 	enum state state;
 	struct connector *connector;
 	struct stream *stream;   /* CONNECTING, once there is an address; LOGIN, UP */
-	struct timeout *timeout; /* WAITING: begin; CONNECTING, LOGIN: too late; UP: look */
+	struct timeout *timeout; /* WAITING: begin; CONNECTING, LOGIN: too late; UP: check */
 	unsigned failures;       /* in a row */
 	int64_t since_ms;        /* of UP */
 	int64_t due_ms;          /* UP: an answer is due since; 0: none is */
@@ -392,7 +392,7 @@ on_connection(void *arg, struct redisAsyncContext *redis, struct tls *tls, const
 
 /* The connection is up: is the master still there? Asks when it has had nothing to say. */
 static void
-link_look(struct link *link)
+link_check(struct link *link)
 {
 	int64_t now_ms = clock_ms(), received_ms = stream_received_ms(link->stream);
 	int64_t limit_ms = link->settings.reply_ms;
@@ -453,7 +453,7 @@ on_timeout(void *arg)
 		link_down(link, why);
 		break;
 	case UP:
-		link_look(link);
+		link_check(link);
 		break;
 	}
 }

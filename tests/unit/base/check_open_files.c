@@ -28,14 +28,14 @@ START_TEST(both_ways_count_what_is_open)
 {
 	struct open_files files = {0};
 	int64_t before = listed();
-	ck_assert_int_eq(open_files_look(&files), before);
+	ck_assert_int_eq(open_files_read(&files), before);
 	ck_assert_int_eq(open_files_count(&files), before);
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(open_files_look(&files), before + 1);
+	ck_assert_int_eq(open_files_read(&files), before + 1);
 	ck_assert_int_eq(open_files_count(&files), before + 1);
 	close(fd);
-	ck_assert_int_eq(open_files_look(&files), before);
+	ck_assert_int_eq(open_files_read(&files), before);
 	ck_assert_int_eq(open_files_count(&files), before);
 }
 END_TEST

@@ -390,7 +390,7 @@ START_TEST(a_turn_that_has_lasted_long_enough_leaves_the_rest_to_the_next_one)
 	for (int i = 0; i < CROWD && probe.served < CROWD; i++) {
 		turn_short();
 		ck_assert_uint_gt(probe.served, served);
-		ck_assert_uint_le(probe.served - served, CONNECTION_LOOK_WORDS / CONNECTION_VISIT_WORDS);
+		ck_assert_uint_le(probe.served - served, CONNECTION_CLOCK_WORDS / CONNECTION_VISIT_WORDS);
 		served = probe.served;
 	}
 	ck_assert_uint_eq(probe.served, CROWD);

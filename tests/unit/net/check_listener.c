@@ -417,7 +417,7 @@ END_TEST
 static bool
 has_stirred(void *arg)
 {
-	return ((struct listeners *)arg)->look;
+	return ((struct listeners *)arg)->stirred;
 }
 
 START_TEST(a_socket_that_is_removed_or_replaced_is_missed_at_once)

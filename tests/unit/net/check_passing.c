@@ -331,7 +331,7 @@ START_TEST(numbers_that_run_short_are_noticed_and_forgotten)
 		ck_assert(!probe.passing.few);
 		passing_saw(&probe.passing, (int)probe.passing.few_from);
 		ck_assert(probe.passing.few);
-		probe.passing.look_at_ms = 0;
+		probe.passing.check_at_ms = 0;
 		ck_assert_int_eq(send(probe.client, "x", 1, 0), 1);
 		ck_assert_int_eq(read_one(), PASSING_NONE);
 		ck_assert(!probe.passing.few);
