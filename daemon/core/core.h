@@ -79,14 +79,14 @@ struct core *core_load(const struct core_settings *settings, struct now now, str
  * before: appends what its settings have changed.
  *
  * core_ledger_begin(): appends the first record, and all durable sessions with their losses.
- * core_ledger_scan(): appends the leases and holds of some names, at least `looks` being looked at, and
+ * core_ledger_scan(): appends the leases and holds of some names, for at least this budget (map.h), and
  * returns the cursor for the next call; 0: that was all. A whole ledger is the first record, the sessions,
  * and all leases of one scan, with the entries of the steps in between in the order in which they came.
  */
 void core_keep_ledger(struct core *core, struct buffer *out);
 void core_pass_ledger(struct core *core, struct buffer *out);
 void core_ledger_begin(struct core *core, struct buffer *out);
-uint64_t core_ledger_scan(struct core *core, uint64_t cursor, size_t looks, struct buffer *out);
+uint64_t core_ledger_scan(struct core *core, uint64_t cursor, size_t budget, struct buffer *out);
 
 /*
  * A core that goes on from the ledger of a process of this host and boot that crashed, under another

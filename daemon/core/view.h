@@ -175,14 +175,14 @@ bool core_view_resource(
 /* The functions below call each() for each element, in no promised order, until it returns false. It must not
  * call core_step(). */
 
-/* Scans of a part, see map.h: each call ends after about so many looks, or with the chain of the element for
+/* Scans of a part, see map.h: each call ends when the budget is spent, or with the chain of the element for
  * which each() returned false. The result is the cursor of the next part; 0: there is none. */
-scan_cursor core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
+scan_cursor core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t budget,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg);
 /* Latches with requests here now or before. */
-scan_cursor core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
+scan_cursor core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t budget,
 	bool (*each)(void *arg, const struct latch_view *view), void *arg);
-scan_cursor core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
+scan_cursor core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t budget,
 	bool (*each)(void *arg, const struct session_view *view), void *arg);
 
 /* Oldest first. */

@@ -132,8 +132,8 @@ typedef uint32_t scan_cursor; /* 0: the beginning, and behind the end */
 
 struct scan {
 	scan_cursor cursor;
-	size_t looks; /* left in this part; each chain costs one, and each element */
-	bool enough;  /* the part ends with this chain */
+	size_t budget; /* left in this part; each chain costs one, and each element */
+	bool enough;   /* the part ends with this chain */
 };
 
 static inline uint32_t
@@ -151,7 +151,7 @@ scan_meets(struct scan *scan, uint32_t hash)
 {
 	if (scan_reverse(hash) < scan->cursor)
 		return false;
-	scan->looks -= scan->looks > 0;
+	scan->budget -= scan->budget > 0;
 	return true;
 }
 
@@ -163,7 +163,7 @@ scan_behind(scan_cursor cursor, unsigned bits)
 	return bits == 0 ? 0 : ((cursor >> (32 - bits)) + 1) << (32 - bits);
 }
 
-/* The chain at the cursor has been looked at: moves to the next one. False: the part ends here. */
+/* The chain at the cursor has been passed: moves to the next one. False: the part ends here. */
 static inline bool
 scan_pass(struct scan *scan, unsigned bits)
 {
@@ -172,8 +172,8 @@ scan_pass(struct scan *scan, unsigned bits)
 	/* Each part goes further, so a scan ends. */
 	assert(behind == 0 || behind > scan->cursor);
 	scan->cursor = behind;
-	scan->looks -= scan->looks > 0;
-	return scan->cursor != 0 && scan->looks > 0 && !scan->enough;
+	scan->budget -= scan->budget > 0;
+	return scan->cursor != 0 && scan->budget > 0 && !scan->enough;
 }
 
 /*

@@ -5,11 +5,11 @@
  *   1. meet all blocked sessions that can be reached from the session that begins to wait;
  *   2. free each session that can go on once the free ones have, until there is no more;
  *   3. among the rest, find the shortest way from the session back to itself.
- * The holds of a name are passed once in each step, however many wait for it. Before a search, a few looks go
- * the other way, from the session to those that wait for it: usually there are none that hold what it waits
- * for.
+ * The holds of a name are passed once in each step, however many wait for it. Before a search, a few visits
+ * go the other way, from the session to those that wait for it: usually there are none that hold what it
+ * waits for.
  *
- * All searches together have a number of looks per time. Otherwise a thousand LOCKs of a name with thousands
+ * All searches together have a number of visits per time. Otherwise a thousand LOCKs of a name with thousands
  * of readers would make one turn of a second. Searches beyond that are deferred: they run later, one at a
  * time, and refuse the wait then.
  *
@@ -38,19 +38,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LOOKS_FEW 64 /* before a search, to see whether one is needed */
-#define LATER_MS  10 /* until a search that was deferred runs, and between two such searches */
+#define BUDGET_FEW 64 /* visits before a search, to see whether one is needed */
+#define LATER_MS   10 /* until a search that was deferred runs, and between two such searches */
 
 struct search {
 	const struct core *core;
 	uint64_t id;          /* marks sessions */
 	uint64_t pass;        /* marks names whose holds have been passed */
-	size_t looks;         /* left; 0: given up, or deferred */
-	size_t most;          /* looks at the beginning */
+	size_t budget;        /* visits left; 0: given up, or deferred */
+	size_t most;          /* visits at the beginning */
 	struct session *met;  /* blocked sessions, the last one met first */
-	struct session *next; /* the first session to look at */
+	struct session *next; /* the first session to visit */
 	struct session **end; /* where the next one is appended */
-	struct session *at;   /* the session being looked at */
+	struct session *at;   /* the session being visited */
 	const struct session *target;
 	bool closed;      /* the way has led back to the target */
 	struct edge last; /* by this edge */
@@ -61,11 +61,11 @@ struct search {
 typedef bool on_keeper(struct search *search, struct session *keeper, const struct waiter *w, bool ahead);
 
 static bool
-search_look(struct search *search)
+search_spend(struct search *search)
 {
-	if (search->looks > 0)
-		search->looks--;
-	return search->looks > 0;
+	if (search->budget > 0)
+		search->budget--;
+	return search->budget > 0;
 }
 
 static void
@@ -109,7 +109,7 @@ session_stands(struct search *search, const struct session *s)
 	if (s->named != NULL)
 		return false;
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
-		if (!search_look(search) || conn_wait(conn) == NULL)
+		if (!search_spend(search) || conn_wait(conn) == NULL)
 			return false;
 	}
 	return s->conn_count > 0;
@@ -133,7 +133,7 @@ each_ahead(struct search *search, const struct waiter *w, on_keeper *tell)
 
 	if (queue_of(w->resource)->async == 0)
 		return false;
-	while ((ahead = TAILQ_PREV(ahead, waiter_queue, in_resource)) != NULL && search_look(search)) {
+	while ((ahead = TAILQ_PREV(ahead, waiter_queue, in_resource)) != NULL && search_spend(search)) {
 		apart = apart || ahead->kind != KIND_SHARED;
 		if (apart && ahead->async && !ahead->once && tell(search, ahead->session, w, true))
 			return true;
@@ -150,7 +150,7 @@ wait_is_shut(struct search *search, const struct waiter *w)
 	if (w->kind != KIND_SHARED)
 		return true;
 	TAILQ_FOREACH (ahead, &queue_of(w->resource)->waiters, in_resource) {
-		if (!search_look(search) || !lease_open(search->core, &w->resource->lease, ahead))
+		if (!search_spend(search) || !lease_open(search->core, &w->resource->lease, ahead))
 			return true;
 		if (ahead == w)
 			break;
@@ -169,7 +169,7 @@ each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 	assert(q->resource == w->resource);
 	if (q->pass == search->pass)
 		return false;
-	while ((g = resource_next_grant(w->resource, g)) != NULL && search_look(search)) {
+	while ((g = resource_next_grant(w->resource, g)) != NULL && search_spend(search)) {
 		if (g->session != NULL && tell(search, g->session, w, false))
 			return true;
 	}
@@ -235,7 +235,8 @@ keeper_is_stuck(struct search *search, struct session *keeper, const struct wait
 	return session_stuck(search, keeper);
 }
 
-/* A free session stays free: the first hold of a stuck session is looked for from where it was last time. */
+/* A free session stays free: the first hold of a stuck session is searched for from where it was last time.
+ */
 static bool
 holder_is_stuck(struct search *search, const struct resource *r)
 {
@@ -244,7 +245,7 @@ holder_is_stuck(struct search *search, const struct resource *r)
 	if (q->pass != search->pass)
 		return false;
 	while (q->stuck != NULL && !session_stuck(search, q->stuck->session)) {
-		if (!search_look(search))
+		if (!search_spend(search))
 			return false;
 		q->stuck = resource_next_grant(r, q->stuck);
 	}
@@ -261,7 +262,7 @@ permits_stuck(struct search *search, const struct resource *r)
 
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		for (g = l->grants; g != NULL; g = g->after) {
-			if (search_look(search) && session_stuck(search, g->session))
+			if (search_spend(search) && session_stuck(search, g->session))
 				stuck += g->lease->permits;
 		}
 	}
@@ -280,7 +281,7 @@ permits_lack(struct search *search, const struct waiter *w)
 	if (left == r->limit && queue_of(r)->async == 0)
 		return false;
 	TAILQ_FOREACH (ahead, &queue_of(r)->waiters, in_resource) {
-		if (!search_look(search) || (!ahead->once && ahead->permits > left))
+		if (!search_spend(search) || (!ahead->once && ahead->permits > left))
 			return true;
 		if (ahead == w)
 			break;
@@ -323,7 +324,7 @@ free_some(struct search *search)
 	struct session **at = &search->met, *s;
 	bool any = false;
 
-	while ((s = *at) != NULL && search->looks > 0) {
+	while ((s = *at) != NULL && search->budget > 0) {
 		if (!session_goes_on(search, s)) {
 			at = &s->mark.met;
 			continue;
@@ -340,7 +341,7 @@ static void
 free_all(struct search *search)
 {
 	/* The session that was met last ends a chain of waits, and frees the others one by one. */
-	while (search->looks > 0 && free_some(search))
+	while (search->budget > 0 && free_some(search))
 		continue;
 }
 
@@ -407,19 +408,19 @@ each_who_waits(struct search *search, const struct session *s)
 	LIST_FOREACH (g, &s->grants, in_session) {
 		const struct queue *q = queue_of(g->lease->resource);
 
-		if (q->pass == search->pass || !search_look(search))
+		if (q->pass == search->pass || !search_spend(search))
 			return false;
 		TAILQ_FOREACH (behind, &q->waiters, in_resource) {
-			if (!search_look(search))
+			if (!search_spend(search))
 				return false;
 			search_put_once(search, behind->session);
 		}
 	}
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (!search_look(search) || (w->async && queue_of(w->resource)->pass == search->pass))
+		if (!search_spend(search) || (w->async && queue_of(w->resource)->pass == search->pass))
 			return false;
 		for (behind = w; w->async && (behind = TAILQ_NEXT(behind, in_resource)) != NULL;) {
-			if (!search_look(search))
+			if (!search_spend(search))
 				return false;
 			search_put_once(search, behind->session);
 		}
@@ -435,7 +436,7 @@ way_may_lead_back(struct search *search, struct session *s)
 	const struct waiter *w;
 
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (!search_look(search))
+		if (!search_spend(search))
 			return true;
 		if (w->conn != NULL && !w->async && !w->once)
 			queue_of(w->resource)->pass = search->pass;
@@ -451,7 +452,7 @@ way_may_lead_back(struct search *search, struct session *s)
 static bool
 session_may_close(struct core *core, struct session *s)
 {
-	struct search search = {.core = core, .id = ++core->kinds->searches, .looks = LOOKS_FEW};
+	struct search search = {.core = core, .id = ++core->kinds->searches, .budget = BUDGET_FEW};
 	bool may;
 
 	if (s->grant_count == 0 && s->waiter_count == 1)
@@ -459,26 +460,26 @@ session_may_close(struct core *core, struct session *s)
 	search.pass = search.id;
 	search.end = &search.next;
 	may = way_may_lead_back(&search, s);
-	assert(search.looks <= LOOKS_FEW);
-	core->kinds->deferred.looked += LOOKS_FEW - search.looks;
+	assert(search.budget <= BUDGET_FEW);
+	core->kinds->deferred.spent += BUDGET_FEW - search.budget;
 	return may;
 }
 
 /* ---- searches ---- */
 
-/* The looks left now; they grow again with time. */
+/* The visits left now; their number grows again with time. */
 static size_t
-deferred_looks(struct core *core)
+deferred_budget(struct core *core)
 {
 	struct deferred_checks *d = &core->kinds->deferred;
 	int64_t ms = core->now.ms - d->since_ms;
 
 	assert(ms >= 0);
-	d->looks = ms >= LATER_MS ? DEADLOCK_LOOKS : d->looks + (size_t)ms * (DEADLOCK_LOOKS / LATER_MS);
-	if (d->looks > DEADLOCK_LOOKS)
-		d->looks = DEADLOCK_LOOKS;
+	d->budget = ms >= LATER_MS ? DEADLOCK_BUDGET : d->budget + (size_t)ms * (DEADLOCK_BUDGET / LATER_MS);
+	if (d->budget > DEADLOCK_BUDGET)
+		d->budget = DEADLOCK_BUDGET;
 	d->since_ms = core->now.ms;
-	return d->looks;
+	return d->budget;
 }
 
 void
@@ -509,7 +510,7 @@ static bool
 search_finds_stuck(struct search *search, struct core *core, struct session *s)
 {
 	*search = (struct search){.core = core, .id = ++core->kinds->searches, .target = s};
-	search->looks = search->most = deferred_looks(core);
+	search->budget = search->most = deferred_budget(core);
 	search->pass = search->id;
 	search->end = &search->next;
 	if (!session_stands(search, s))
@@ -526,21 +527,22 @@ static bool
 search_closes(struct search *search, struct core *core, const struct waiter *w, struct reply *out)
 {
 	assert(w->session == search->target);
-	if (!find_way_back(search, w) || search->looks == 0)
+	if (!find_way_back(search, w) || search->budget == 0)
 		return false;
 	cycle_tell(search->target, &search->last, out);
 	cycle_note(core, w, out);
 	return true;
 }
 
-/* A search that ran out of looks, and began with fewer than all, has said nothing yet: it is deferred. */
+/* A search that has used up its budget, and began with less than the whole one, has said nothing yet: it is
+ * deferred. */
 static void
 search_end(struct search *search, struct core *core, struct session *s)
 {
-	assert(search->looks <= search->most && search->most <= DEADLOCK_LOOKS);
-	core->kinds->deferred.looks = search->looks;
-	core->kinds->deferred.looked += search->most - search->looks;
-	if (search->looks == 0 && search->most < DEADLOCK_LOOKS)
+	assert(search->budget <= search->most && search->most <= DEADLOCK_BUDGET);
+	core->kinds->deferred.budget = search->budget;
+	core->kinds->deferred.spent += search->most - search->budget;
+	if (search->budget == 0 && search->most < DEADLOCK_BUDGET)
 		deadlock_defer(core, s);
 }
 
@@ -568,7 +570,7 @@ deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 /* One search for all waits of the session: there may be one for each connection, and this runs for each
  * connection that goes. */
 static void
-deadlock_look(struct core *core, struct session *s)
+deadlock_check(struct core *core, struct session *s)
 {
 	struct waiter *w = NULL;
 	struct search search;
@@ -588,21 +590,21 @@ deadlock_look(struct core *core, struct session *s)
 		queue_answer(core, w, &refusal);
 }
 
-/* The first search gets all looks, so that it is not put off again. */
+/* The first search gets the whole budget, so that it is not put off again. */
 void
 deadlock_timer(struct core *core)
 {
 	struct deferred_checks *d = &core->kinds->deferred;
 	struct session *s;
 
-	d->looks = DEADLOCK_LOOKS;
+	d->budget = DEADLOCK_BUDGET;
 	d->since_ms = core->now.ms;
-	while (d->looks > 0 && (s = TAILQ_FIRST(&d->sessions)) != NULL) {
+	while (d->budget > 0 && (s = TAILQ_FIRST(&d->sessions)) != NULL) {
 		deadlock_forget(core, s);
-		deadlock_look(core, s);
+		deadlock_check(core, s);
 	}
 	if (!TAILQ_EMPTY(&d->sessions))
 		timer_arm(&core->timers, &d->timer, core->now.ms + LATER_MS);
 }
 
-const struct wait_watch deadlock_watch = {.look = deadlock_look, .forget = deadlock_forget};
+const struct wait_watch deadlock_watch = {.look = deadlock_check, .forget = deadlock_forget};

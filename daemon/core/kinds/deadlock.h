@@ -31,22 +31,23 @@ struct waiter;
 
 TAILQ_HEAD(session_list, session);
 
-/* The looks that searches for deadlocks may still take, and the sessions whose search is deferred. */
+/* What searches for deadlocks may still visit, and the sessions whose search is deferred. */
 struct deferred_checks {
 	struct session_list sessions;
 	struct timer timer;
-	int64_t since_ms; /* when looks, the number left, was last counted */
-	size_t looks;
-	uint64_t looked; /* looks taken in all */
+	int64_t since_ms; /* when budget was last counted */
+	size_t budget;    /* visits left */
+	uint64_t spent;   /* visits in all */
 };
 
-#define DEADLOCK_LOOKS                                                                                       \
-	20000 /* at connections, holds and waits: for one search, and for all in one ms; takes 1 or 2 ms */
+#define DEADLOCK_BUDGET                                                                                      \
+	20000 /* visits of connections, holds and waits: for one search, and for all in one ms; takes 1 or 2 \
+		 ms */
 
 /* Whether this wait, which has just begun, closes a cycle. True: *out is the DEADLOCK that names it. */
 bool deadlock_closes(struct core *core, const struct waiter *w, struct reply *out);
 
-/* deadlock_look(): if a cycle has been closed, one of the waits of the session is refused. */
+/* deadlock_check(): if a cycle has been closed, one of the waits of the session is refused. */
 extern const struct wait_watch deadlock_watch;
 
 /* A search for this session is deferred. */

@@ -39,7 +39,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_LOOKS 64 /* sessions that a new one looks at to find one that can be forgotten */
+#define ROOM_TRIES 64 /* sessions that a new one examines to find one that can be forgotten */
 
 /* ---- ids, as others see them ---- */
 
@@ -90,7 +90,7 @@ named_session_make_room(struct core *core, const struct user *u)
 {
 	struct named_session *d;
 
-	for (unsigned looks = 0; looks < ROOM_LOOKS && user_grace_full(core, u); looks++) {
+	for (unsigned tries = 0; tries < ROOM_TRIES && user_grace_full(core, u); tries++) {
 		d = TAILQ_FIRST(&core->sessions->named);
 		if (d == NULL)
 			return;
@@ -98,7 +98,7 @@ named_session_make_room(struct core *core, const struct user *u)
 			session_end(core, d->session, END_CLEAN);
 			continue;
 		}
-		/* The next one looks at others. */
+		/* The next one examines others. */
 		TAILQ_REMOVE(&core->sessions->named, d, in_core);
 		TAILQ_INSERT_TAIL(&core->sessions->named, d, in_core);
 	}

@@ -34,12 +34,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WATCH_MS     3000 /* for so long after a look the master sends messages about a latch */
-#define WAIT_MOST_MS 1000 /* a waiting AWAIT looks again after this, in case all messages are lost */
+#define WATCH_MS     3000 /* for so long after a refresh the master sends messages about a latch */
+#define WAIT_MOST_MS 1000 /* a waiting AWAIT refreshes after this, in case all messages are lost */
 #define RETRY_MS     200  /* after an error of the master */
 #define AGAIN_MS     40   /* after a call that did not leave, or was not answered */
-/* Latches remembered without a request; the oldest are forgotten first. After that a DOWN needs a look before
- * it, and what would be LOST is "no such latch". */
+/* Latches remembered without a request; the oldest are forgotten first. After that a DOWN needs a refresh
+ * before it, and what would be LOST is "no such latch". */
 #define IDLE_MOST    1000
 
 static void
@@ -233,30 +233,30 @@ call_down(struct core *core, struct latch *l, struct latch_request *a)
 }
 
 static void
-call_look(struct core *core, struct latch *l)
+call_refresh(struct core *core, struct latch *l)
 {
 	struct master *m = master_of(core);
 
-	assert(l->look == 0);
-	l->look = core_attempt(core);
-	l->look_memory = m->incarnation;
+	assert(l->refresh == 0);
+	l->refresh = core_attempt(core);
+	l->refresh_memory = m->incarnation;
 	l->stale = false;
 	timer_cancel(&core->timers, &l->timer);
 	master_call(core, &(struct call){.op = CALL_LATCH,
 				  .latch_op = LATCH_OP_LOOK,
 				  .link = l->link,
-				  .attempt = l->look,
+				  .attempt = l->refresh,
 				  .incarnation = m->incarnation,
 				  .name = l->name,
 				  .queue_ms = l->patient > 0 ? WATCH_MS : 0});
 }
 
-/* Sends the calls of due requests; those that need a look share one. */
+/* Sends the calls of due requests; those that need a refresh share one. */
 static void
 latch_send(struct core *core, struct latch *l)
 {
 	bool known = l->id != 0 && !l->lost;
-	bool look = l->stale && !TAILQ_EMPTY(&l->requests[LATCH_REQUEST_WAITS]);
+	bool refresh = l->stale && !TAILQ_EMPTY(&l->requests[LATCH_REQUEST_WAITS]);
 	struct latch_request *a, *next;
 
 	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
@@ -265,10 +265,10 @@ latch_send(struct core *core, struct latch *l)
 		else if (a->kind == LATCH_REQUEST_DOWN && (a->unsure || known))
 			call_down(core, l, a);
 		else
-			look = true;
+			refresh = true;
 	}
-	if (look && l->look == 0)
-		call_look(core, l);
+	if (refresh && l->refresh == 0)
+		call_refresh(core, l);
 }
 
 /* After an error: when to try again. False: there was no error. */
@@ -296,8 +296,8 @@ latch_arm(struct core *core, struct latch *l, bool usable)
 	int64_t most = third < WAIT_MOST_MS ? third : WAIT_MOST_MS;
 
 	assert(!l->idle);
-	/* The return of the master is told, and so is the answer to a look. */
-	if (!usable || l->look != 0)
+	/* The return of the master is announced, and so is the answer to a refresh. */
+	if (!usable || l->refresh != 0)
 		timer_cancel(&core->timers, &l->timer);
 	else if (core->now.ms < l->again_at_ms)
 		timer_arm(&core->timers, &l->timer, l->again_at_ms);
@@ -350,7 +350,7 @@ latch_schedule(struct core *core, struct latch *l)
 /* ---- what the master said ---- */
 
 /* When the latch has ended there, by our clock, a little late. A foreign key may live longer than any LEASE
- * may be; then this is soon enough to look again. */
+ * may be; then this is soon enough to refresh again. */
 static int64_t
 ends_at(const struct core *core, int64_t ttl_ms)
 {
@@ -414,11 +414,11 @@ latch_hear(struct core *core, struct latch *l, const struct vote *vote, uint64_t
 }
 
 static void
-look_vote(struct core *core, struct latch *l, const struct vote *vote)
+refresh_vote(struct core *core, struct latch *l, const struct vote *vote)
 {
-	l->look = 0;
+	l->refresh = 0;
 	if (!latch_error(core, l, vote->outcome))
-		latch_hear(core, l, vote, l->look_memory);
+		latch_hear(core, l, vote, l->refresh_memory);
 	else if (vote->outcome == OUTCOME_ERROR)
 		latch_requests_refuse(core, l);
 }
@@ -549,11 +549,11 @@ latch_vote(struct core *core, const struct vote *vote)
 	struct latch_request *a = latch_request_take(core, vote->attempt);
 
 	if (l == NULL)
-		return; /* an answer to a look that is no longer needed */
+		return; /* the answer to a refresh that is no longer needed */
 	if (a != NULL)
 		latch_request_vote(core, a, vote);
-	else if (l->look == vote->attempt)
-		look_vote(core, l, vote);
+	else if (l->refresh == vote->attempt)
+		refresh_vote(core, l, vote);
 	latch_schedule(core, l);
 }
 

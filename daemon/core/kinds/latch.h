@@ -2,17 +2,17 @@
  * latch: a count-down latch at the one master, as this daemon sees it, with the requests about it here.
  *
  *     LATCH ──▶ request ──┬─ SET, DOWN: a call for each ───────▶ master ──vote──▶ learned ──▶ answers
- *                         └─ AWAIT, COUNT: one look for all ───▶
+ *                         └─ AWAIT, COUNT: one refresh ─────▶
  *
  * What a client may rely on:
  *
  * - DOWN counts once for its session and tag, as the most they have reported, however often it is sent or
  *   carried out. Each latch has an id. A DOWN is carried out only for the latch that its daemon knew when the
- *   DOWN was first sent, never for a later one of the same name. If the daemon knows no latch yet, it looks
- *   first. A call whose answer was lost is repeated until it is confirmed, or until the time of a single try
- *   (queue_once_until()) is over. Then the answer is NOMASTER: the request may have been carried out, and may
- *   be sent again. The same is true for SET; a repeated SET may then find the latch that it made itself, and
- *   is answered 0.
+ *   DOWN was first sent, never for a later one of the same name. If the daemon knows no latch yet, it asks
+ *   the master first. A call whose answer was lost is repeated until it is confirmed, or until the time of a
+ *   single try (queue_once_until()) is over. Then the answer is NOMASTER: the request may have been carried
+ *   out, and may be sent again. The same is true for SET; a repeated SET may then find the latch that it made
+ *   itself, and is answered 0.
  * - Every answer was true at a moment between the request and the answer. An open latch stays open.
  * - AWAIT waits for one latch: the first that it finds. If that latch ends before this daemon saw it open, by
  *   its LEASE or because the master forgot it, it may have been open for a moment: the answer is LOST, and
@@ -56,7 +56,7 @@ enum latch_request_kind { LATCH_REQUEST_SET, LATCH_REQUEST_DOWN, LATCH_REQUEST_A
 
 /* How far a request has come. */
 enum latch_request_stage {
-	LATCH_REQUEST_DUE,   /* the master has to be asked, or a look is under way */
+	LATCH_REQUEST_DUE,   /* the master has to be asked, or a refresh is under way */
 	LATCH_REQUEST_SENT,  /* SET, DOWN: a call of its own is under way */
 	LATCH_REQUEST_WAITS, /* AWAIT: not open yet, by what the master has said */
 	LATCH_REQUEST_STAGE_COUNT
@@ -104,13 +104,13 @@ struct latch {
 	uint64_t memory; /* the master's memory that said so */
 	int64_t set;
 	int64_t left;
-	int64_t ends_ms;        /* it may exist until then */
-	bool lost;              /* the master's memory has changed since: it may lack steps */
-	bool stale;             /* AWAITs have to be brought up to date */
-	uint64_t look;          /* attempt of the look under way; 0: none */
-	uint64_t look_memory;   /* the memory for which the look is meant */
-	int64_t again_at_ms;    /* nothing is sent before then */
-	enum lease_error error; /* the last error */
+	int64_t ends_ms;         /* it may exist until then */
+	bool lost;               /* the master's memory has changed since: it may lack steps */
+	bool stale;              /* AWAITs have to be brought up to date */
+	uint64_t refresh;        /* attempt of the refresh under way; 0: none */
+	uint64_t refresh_memory; /* the memory for which the refresh is meant */
+	int64_t again_at_ms;     /* nothing is sent before then */
+	enum lease_error error;  /* the last error */
 	struct slice name;
 	char bytes[];
 };

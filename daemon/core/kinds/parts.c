@@ -102,7 +102,7 @@ part_lost(struct core *core, struct part *p)
 }
 
 static void
-parts_look(struct core *core, struct resource *r)
+parts_check(struct core *core, struct resource *r)
 {
 	const struct grant *g;
 
@@ -128,7 +128,7 @@ part_waited(const struct mlock *b)
 }
 
 const struct lock_kind parts_kind = {
-	.look = parts_look,
+	.look = parts_check,
 	.won = part_granted,
 	.refused = part_refused,
 	.lost = part_lost,

@@ -533,7 +533,7 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 }
 
 void
-acquire_look(struct core *core, struct lease *l)
+acquire_again(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
 
@@ -561,7 +561,7 @@ acquire_called(struct core *core, struct lease *l, unsigned master)
 		lease_acquiring(l)->hint = HINT_CALL;
 	if (round_position(l) > 1)
 		round_acquiring(l)->position = 1;
-	acquire_look(core, l);
+	acquire_again(core, l);
 }
 
 /* Masters that have not answered are no longer waited for: the releases go down the same links, behind the
@@ -609,5 +609,5 @@ acquire_timer(struct core *core, struct lease *l)
 	/* The foreign client has had its time. */
 	if (lease_waiting(l)->why == WAIT_FOREIGN)
 		lease_waiting(l)->why = WAIT_OPEN;
-	acquire_look(core, l);
+	acquire_again(core, l);
 }

@@ -38,7 +38,7 @@ void acquire_called(struct core *core, struct lease *l, unsigned master);
 /* A wake-up may have been missed, or a master can be asked again. This does not make us the head of the
  * queue: with several masters, one of them may come and go many times a second, and if each time counted as a
  * call, this daemon would take the others from the daemon whose turn it is. */
-void acquire_look(struct core *core, struct lease *l);
+void acquire_again(struct core *core, struct lease *l);
 
 /* WAITING, and no majority can be asked: gives up our place in the queue, and forgets a lock of another kind
  * or limit that was found there. */

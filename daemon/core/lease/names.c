@@ -233,10 +233,10 @@ chain_bits(const struct names *names, uint32_t chain)
 }
 
 scan_cursor
-names_scan(const struct names *names, scan_cursor cursor, size_t looks,
+names_scan(const struct names *names, scan_cursor cursor, size_t budget,
 	bool (*each)(void *arg, struct resource *r), void *arg)
 {
-	struct scan scan = {.cursor = cursor, .looks = looks};
+	struct scan scan = {.cursor = cursor, .budget = budget};
 	bool more = true;
 
 	while (more) {

@@ -59,7 +59,7 @@ struct resource *names_first(const struct names *names);
 struct resource *names_next(const struct names *names, const struct resource *r);
 
 /* Scans all names in parts, while names come and go: see map.h. */
-scan_cursor names_scan(const struct names *names, scan_cursor cursor, size_t looks,
+scan_cursor names_scan(const struct names *names, scan_cursor cursor, size_t budget,
 	bool (*each)(void *arg, struct resource *r), void *arg);
 
 #endif

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURN_LOOKS 2000 /* names in one turn: a tenth of a millisecond or so */
+#define TURN_NAMES 2000 /* names in one turn: a tenth of a millisecond or so */
 #define TURN_MS    1
 
 struct rule_set {
@@ -140,7 +140,7 @@ rules_reuse(const struct rules *rules, const struct rule *rule)
 }
 
 static bool
-rules_look(void *arg, struct resource *r)
+rules_apply(void *arg, struct resource *r)
 {
 	struct core *core = arg;
 	const struct rule *before = r->rule;
@@ -161,7 +161,7 @@ rules_timer(struct core *core)
 
 	/* The scan is over when no name follows an older rule. */
 	assert(rules->newest->next != NULL);
-	rules->cursor = names_scan(&core->leases->names, rules->cursor, TURN_LOOKS, rules_look, core);
+	rules->cursor = names_scan(&core->leases->names, rules->cursor, TURN_NAMES, rules_apply, core);
 	if (rules->cursor != 0) {
 		timer_arm(&core->timers, &rules->timer, core->now.ms + TURN_MS);
 		return;

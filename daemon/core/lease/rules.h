@@ -1,14 +1,14 @@
 /*
- * rules: what the configuration says of names; also the older rules, for names that have not been looked at
- * since.
+ * rules: what the configuration says of names; also the older rules, for the names to which they
+ * still apply.
  *
- *     core_set_rules() ──▶ newest ◀── names that are new, or have been looked at
+ *     core_set_rules() ──▶ newest ◀── names that are new, or were scanned since
  *                            │ next
  *                            ▼
  *                          older  ◀── the others, until the scan is over
  *
- * New rules apply to all names, and there may be a million; so they are looked at bit by bit. Until then each
- * name follows its old rule. The rules are copied, except for the key templates.
+ * New rules apply to all names, and there may be a million; so the names are scanned bit by bit. Until then
+ * each name follows its old rule. The rules are copied, except for the key templates.
  */
 #ifndef CORE_RULES_H
 #define CORE_RULES_H
@@ -45,7 +45,7 @@ void rules_done(struct rules *rules);
 
 /* False: out of memory, and nothing has changed. */
 bool rules_replace(struct core *core, const struct rule *first, size_t count);
-/* The timer: looks at more names. */
+/* The timer: applies the rules to more names. */
 void rules_timer(struct core *core);
 
 /* The first rule that matches. */

@@ -43,7 +43,7 @@ rescan_lease(struct core *core, struct lease *l)
 	if (l->state == LEASE_HELD)
 		renew_catch_up(core, l);
 	else
-		acquire_look(core, l);
+		acquire_again(core, l);
 }
 
 /* Waiters may have missed what they wait for: they try again at once. */

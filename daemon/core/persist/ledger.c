@@ -143,8 +143,8 @@ write_loss(struct buffer *out, enum record_type type, const struct loss *loss)
 	record_end(&r);
 }
 
-/* Holds that are not durable come last on their lease. There may be thousands, and so many are looked at. */
-#define OTHERS_LOOKS 16
+/* Holds that are not durable come last on their lease. There may be thousands, and this many are examined. */
+#define OTHERS_MOST 16
 
 static int64_t
 others_until_ms(const struct lease *l)
@@ -152,10 +152,10 @@ others_until_ms(const struct lease *l)
 	const struct grant *last = l->grants == NULL ? NULL : l->grants->before, *g = last;
 	int64_t all_ms = lease_announced_until_ms(l) + l->resource->rule->crash_delay_ms, until_ms = 0;
 
-	for (unsigned looks = 0; g != NULL && !g->durable; looks++) {
+	for (unsigned passed = 0; g != NULL && !g->durable; passed++) {
 		int64_t ends_ms = g->session == NULL ? grant_ends_ms(g) : grant_withheld_until_ms(g);
 
-		if (looks == OTHERS_LOOKS || (g->session != NULL && ends_ms == all_ms))
+		if (passed == OTHERS_MOST || (g->session != NULL && ends_ms == all_ms))
 			return TIMER_NEVER;
 		if (ends_ms > until_ms)
 			until_ms = ends_ms;
@@ -578,12 +578,12 @@ scan_name(void *arg, struct resource *r)
 }
 
 uint64_t
-core_ledger_scan(struct core *core, uint64_t cursor, size_t looks, struct buffer *out)
+core_ledger_scan(struct core *core, uint64_t cursor, size_t budget, struct buffer *out)
 {
 	struct ledger_scan scan = {core, out};
 
-	assert(out != NULL && looks > 0);
-	return names_scan(&core->leases->names, (scan_cursor)cursor, looks, scan_name, &scan);
+	assert(out != NULL && budget > 0);
+	return names_scan(&core->leases->names, (scan_cursor)cursor, budget, scan_name, &scan);
 }
 
 /* Puts the durable holds first, and leaves the others in their order. */

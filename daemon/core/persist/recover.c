@@ -243,7 +243,7 @@ refuse_leases(struct recovery *v, struct thing *const *live, size_t n)
 
 /* The first hold of it has come. */
 static void
-look_at_lease(struct recovery *v, struct thing *t)
+lease_entry_check(struct recovery *v, struct thing *t)
 {
 	struct lease_entry e = read_lease(v, t);
 
@@ -374,7 +374,7 @@ load_hold(struct recovery *v, struct thing *t)
 		return;
 	}
 	if (!v->r.failed && of->name.n == 0)
-		look_at_lease(v, of);
+		lease_entry_check(v, of);
 	if (v->r.failed)
 		return;
 	over = hold_over(core, &e, of);

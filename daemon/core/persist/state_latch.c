@@ -73,7 +73,7 @@ save_latch(struct core *core, struct record *r, struct latch *l)
 	struct latch_request *a;
 
 	assert(l->idle == latch_requests_none(l));
-	assert(l->look == 0 && TAILQ_EMPTY(&l->requests[LATCH_REQUEST_SENT]));
+	assert(l->refresh == 0 && TAILQ_EMPTY(&l->requests[LATCH_REQUEST_SENT]));
 	record_begin(r, RECORD_LATCH);
 	state_name(r, &l->name);
 	record_flag(r, &l->idle);

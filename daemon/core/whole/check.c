@@ -465,8 +465,9 @@ check_latch(struct check *c, const struct core *core, const struct latch *l, str
 	HOLDS(c, l->id == 0 || l->lost || (l->set > 0 && l->left >= 0 && l->left <= l->set));
 	HOLDS(c, l->idle == latch_requests_none(l));
 	HOLDS(c, !l->idle || (l->id != 0 && timer_at(&core->timers, &l->timer) == l->ends_ms));
-	/* A waiting AWAIT has a look under way, a timer, or is told the master's return. */
-	HOLDS(c, patient == 0 || l->look != 0 || timer_is_armed(&l->timer) || !quorum_usable(core, l->link));
+	/* A waiting AWAIT has a refresh under way, a timer, or is told the master's return. */
+	HOLDS(c, patient == 0 || l->refresh != 0 || timer_is_armed(&l->timer) ||
+			 !quorum_usable(core, l->link));
 	seen->latches++;
 }
 

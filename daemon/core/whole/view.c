@@ -358,10 +358,10 @@ struct scan_view {
 };
 
 static scan_cursor
-scan_table(const UT_hash_table *table, scan_cursor cursor, size_t looks,
+scan_table(const UT_hash_table *table, scan_cursor cursor, size_t budget,
 	bool (*tell)(const struct scan_view *view, const void *element), const struct scan_view *view)
 {
-	struct scan scan = {.cursor = cursor, .looks = looks};
+	struct scan scan = {.cursor = cursor, .budget = budget};
 	const UT_hash_handle *hh;
 
 	if (table == NULL)
@@ -388,12 +388,12 @@ scan_name(void *arg, struct resource *r)
 }
 
 scan_cursor
-core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
+core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t budget,
 	bool (*each)(void *arg, const struct resource_view *view), void *arg)
 {
 	struct scan_view view = {core, now_ms, {each}, arg};
 
-	return names_scan(&core->leases->names, cursor, looks, scan_name, &view);
+	return names_scan(&core->leases->names, cursor, budget, scan_name, &view);
 }
 
 void
@@ -479,13 +479,13 @@ scan_session(const struct scan_view *scan, const void *element)
 }
 
 scan_cursor
-core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
+core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t budget,
 	bool (*each)(void *arg, const struct session_view *view), void *arg)
 {
 	const struct scan_view view = {core, now_ms, {.each_session = each}, arg};
 	const struct session *first = core->sessions->all;
 
-	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, looks, scan_session, &view);
+	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, budget, scan_session, &view);
 }
 
 bool
@@ -603,13 +603,13 @@ scan_latch(const struct scan_view *scan, const void *element)
 }
 
 scan_cursor
-core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t looks,
+core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, size_t budget,
 	bool (*each)(void *arg, const struct latch_view *view), void *arg)
 {
 	const struct scan_view view = {core, now_ms, {.each_latch = each}, arg};
 	const struct latch *first = core->kinds->latches;
 
-	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, looks, scan_latch, &view);
+	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, budget, scan_latch, &view);
 }
 
 static bool

@@ -514,7 +514,7 @@ START_TEST(for_a_session_of_many_connections_one_search_is_enough)
 	close_as(&w, 2, END_CLEAN);
 	for (int i = 1; i < CONNS; i++)
 		close_as(&w, FIRST + (conn_id)i, END_CLEAN);
-	after(&w, 10); /* such searches have taken many looks */
+	after(&w, 10); /* such searches have made many visits */
 	ck_assert_str_eq(lock(&w, 1, "own"), "c1 -DEADLOCK");
 	story_done(&w);
 }
@@ -549,7 +549,7 @@ START_TEST(who_holds_what_only_others_wait_for_looks_at_no_crowd)
 	ck_assert_str_eq(lock(&w, 1, "gate"), "enter gate#2 shared");
 	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
 		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
-	ck_assert_uint_le(w.core->kinds->deferred.looked, CLIENTS * (CLIENTS + 10));
+	ck_assert_uint_le(w.core->kinds->deferred.spent, CLIENTS * (CLIENTS + 10));
 	story_done(&w);
 }
 END_TEST
@@ -561,9 +561,9 @@ START_TEST(a_crowd_is_looked_at_once_however_many_wait_for_what_it_holds)
 	story_crowd(&w);
 	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
 		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
-	w.core->kinds->deferred.looked = 0;
+	w.core->kinds->deferred.spent = 0;
 	ck_assert_str_eq(lock(&w, READER, "gate"), "c1000 -DEADLOCK");
-	ck_assert_uint_le(w.core->kinds->deferred.looked, 3 * (READERS + CLIENTS));
+	ck_assert_uint_le(w.core->kinds->deferred.spent, 3 * (READERS + CLIENTS));
 	story_done(&w);
 }
 END_TEST
@@ -593,13 +593,13 @@ START_TEST(searches_of_a_crowd_take_turns_and_find_each_circle)
 	}
 	ck_assert_uint_ge(refused, 1);
 	ck_assert_uint_lt(refused, CLIENTS);
-	ck_assert_uint_le(w.core->kinds->deferred.looked, DEADLOCK_LOOKS + CLIENTS * 64);
+	ck_assert_uint_le(w.core->kinds->deferred.spent, DEADLOCK_BUDGET + CLIENTS * 64);
 	for (; refused < CLIENTS && turns < CLIENTS; turns++) {
-		before = w.core->kinds->deferred.looked;
+		before = w.core->kinds->deferred.spent;
 		w.now.ms = core_wake_at(w.core);
 		after(&w, 0);
 		refused += refusals(&w);
-		ck_assert_uint_le(w.core->kinds->deferred.looked, before + DEADLOCK_LOOKS + CLIENTS * 64);
+		ck_assert_uint_le(w.core->kinds->deferred.spent, before + DEADLOCK_BUDGET + CLIENTS * 64);
 	}
 	ck_assert_uint_eq(refused, CLIENTS);
 	story_done(&w);
