@@ -87,26 +87,26 @@ task_kill(const struct options *o, const struct address *a)
  * The drain goes on when this process ends.
  */
 
-#define DRAIN_LOOK_MS 1000
-#define BEGIN_LOOK_MS 20 /* no event tells that it has begun */
+#define DRAIN_PROGRESS_MS 1000
+#define BEGIN_POLL_MS     20 /* no event tells that it has begun */
 
 struct drain {
 	const struct options *o;
 	const struct address *a;
 	int64_t until_ms;
-	bool people;  /* print the progress */
-	int64_t told; /* holds left in the last message; -1: no message yet */
+	bool people;      /* print the progress */
+	int64_t reported; /* holds left in the last message; -1: no message yet */
 };
 
 /* How many holds are left; -1: the drain has not begun, or the daemon does not say. */
 static int64_t
-drain_look(struct wire *look)
+drain_left(struct wire *observer)
 {
 	const struct answer *answer;
 	int64_t draining, grants, withheld;
 
-	wire_ask(look, "INFO", "locks");
-	answer = wire_answer(look);
+	wire_ask(observer, "INFO", "locks");
+	answer = wire_answer(observer);
 	if (answer == NULL || answer->type != ANSWER_TEXT ||
 		!number_parse(answer_info(answer->text, "draining"), 1, 1, &draining) ||
 		!number_parse(answer_info(answer->text, "grants"), 0, INT64_MAX, &grants) ||
@@ -122,32 +122,32 @@ drain_tell(struct drain *d, int64_t left)
 	char duration[DURATION_TEXT_MAX];
 	int64_t rest_ms = d->until_ms - clock_ms();
 
-	if (!d->people || left <= 0 || left == d->told) {
+	if (!d->people || left <= 0 || left == d->reported) {
 		return;
 	}
 	message("%" PRId64 " hold%s left, waiting for %s at most", left, left == 1 ? " is" : "s are",
 		duration_text(duration, rest_ms > 0 ? rest_ms : 0));
-	d->told = left;
+	d->reported = left;
 }
 
 /* The answer to DRAIN. NULL also if the drain has begun and --begin was given: *begun. */
 static const struct answer *
-drain_wait(struct drain *d, struct wire *w, struct wire *look, bool *begun)
+drain_wait(struct drain *d, struct wire *w, struct wire *observer, bool *begun)
 {
-	bool looks = d->people || d->o->begin;
+	bool observes = d->people || d->o->begin;
 	const struct answer *answer = NULL;
 
 	while (answer == NULL && !w->ended) {
-		int64_t left = looks ? drain_look(look) : -1;
-		int64_t pause_ms = left < 0 ? BEGIN_LOOK_MS : DRAIN_LOOK_MS;
+		int64_t left = observes ? drain_left(observer) : -1;
+		int64_t pause_ms = left < 0 ? BEGIN_POLL_MS : DRAIN_PROGRESS_MS;
 
 		if (left >= 0 && d->o->begin) {
 			*begun = true;
 			return NULL;
 		}
 		drain_tell(d, left);
-		looks = looks && !look->ended;
-		answer = wire_wait(w, looks ? clock_ms() + pause_ms : INT64_MAX);
+		observes = observes && !observer->ended;
+		answer = wire_wait(w, observes ? clock_ms() + pause_ms : INT64_MAX);
 	}
 	return answer;
 }
@@ -174,7 +174,7 @@ drain_print(const struct options *o, int64_t left)
 }
 
 static int
-drain_run(struct drain *d, struct wire *w, struct wire *look)
+drain_run(struct drain *d, struct wire *w, struct wire *observer)
 {
 	char ms[NUMBER_TEXT_MAX];
 	const struct answer *answer;
@@ -183,7 +183,7 @@ drain_run(struct drain *d, struct wire *w, struct wire *look)
 
 	d->until_ms = clock_ms() + d->o->wait_ms;
 	wire_ask(w, "DRAIN", "WAIT", number_text(ms, d->o->wait_ms > 0 ? d->o->wait_ms : 0));
-	answer = wire_flush(w) ? drain_wait(d, w, look, &begun) : NULL;
+	answer = wire_flush(w) ? drain_wait(d, w, observer, &begun) : NULL;
 	if (begun) {
 		return STATUS_DONE;
 	}
@@ -202,19 +202,19 @@ task_drain(const struct options *o, const struct address *a)
 	struct drain d = {.o = o,
 		.a = a,
 		.people = !o->quiet && o->wait_ms > 0 && (o->verbose || isatty(STDERR_FILENO) == 1),
-		.told = -1};
+		.reported = -1};
 	struct wire wire = {.fd = -1};
-	struct wire look = {.fd = -1};
+	struct wire observer = {.fd = -1};
 	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE && (d.people || o->begin)) {
-		status = take_hello(&look, a, "holdfast");
+		status = take_hello(&observer, a, "holdfast");
 	}
 	if (status == STATUS_DONE) {
-		status = drain_run(&d, &wire, &look);
+		status = drain_run(&d, &wire, &observer);
 	}
 	wire_close(&wire);
-	wire_close(&look);
+	wire_close(&observer);
 	return status;
 }
 
@@ -248,7 +248,7 @@ restart_print(const struct options *o, const struct answer *map)
 
 /* Whether the new process goes on with another only master than its configuration names. */
 static int
-restart_look(struct wire *wire)
+restart_check(struct wire *wire)
 {
 	const struct answer *answer;
 	struct slice aside, used;
@@ -287,7 +287,7 @@ task_restart(const struct options *o, const struct address *a)
 				 : take_refusal(&wire, answer, "cannot restart the daemon");
 	}
 	if (status == STATUS_DONE) {
-		status = restart_look(&wire);
+		status = restart_check(&wire);
 	}
 	wire_close(&wire);
 	return status;
@@ -323,12 +323,12 @@ task_loglevel(const struct options *o, const struct address *a)
  * connection asks what the change waits for, and each new answer is printed on standard error.
  */
 
-#define CHANGE_LOOK_MS 2000
-#define WAITS_MAX      512
+#define CHANGE_PROGRESS_MS 2000
+#define WAITS_MAX          512
 
 /* How long to wait for connections to new members before the set is shown, and how often to check. */
 #define SETTLE_MS      3000
-#define SETTLE_LOOK_MS 50
+#define SETTLE_POLL_MS 50
 
 static bool
 text_is(const struct answer *map, const char *key, const char *word)
@@ -476,16 +476,16 @@ waits_for(char out[WAITS_MAX], const struct answer *set)
 
 /* Waits for the answer, and prints meanwhile what the change waits for. */
 static const struct answer *
-change_wait(struct wire *w, struct wire *look, bool quiet)
+change_wait(struct wire *w, struct wire *observer, bool quiet)
 {
 	char before[WAITS_MAX] = "";
 	char now[WAITS_MAX];
 	const struct answer *answer, *set;
 
-	while ((answer = wire_wait(w, quiet ? INT64_MAX : clock_ms() + CHANGE_LOOK_MS)) == NULL &&
+	while ((answer = wire_wait(w, quiet ? INT64_MAX : clock_ms() + CHANGE_PROGRESS_MS)) == NULL &&
 		!w->ended) {
-		wire_ask(look, "MASTERS");
-		set = wire_answer(look);
+		wire_ask(observer, "MASTERS");
+		set = wire_answer(observer);
 		if (set_masters(set) == NULL) {
 			quiet = true;
 			continue;
@@ -518,14 +518,14 @@ is_settling(const struct answer *set)
 
 /* Prints the set in force, and the members that grant nothing new yet. */
 static int
-change_print(const struct options *o, struct wire *look, int64_t generation)
+change_print(const struct options *o, struct wire *observer, int64_t generation)
 {
 	int64_t until_ms = clock_ms() + SETTLE_MS;
 	int status = STATUS_DONE;
 	const struct answer *set;
 
-	while ((set = status_ask(look, &status)) != NULL && is_settling(set) && clock_ms() < until_ms) {
-		(void)poll(NULL, 0, SETTLE_LOOK_MS);
+	while ((set = status_ask(observer, &status)) != NULL && is_settling(set) && clock_ms() < until_ms) {
+		(void)poll(NULL, 0, SETTLE_POLL_MS);
 	}
 
 	if (o->json) {
@@ -537,12 +537,12 @@ change_print(const struct options *o, struct wire *look, int64_t generation)
 }
 
 static int
-masters_change(const struct options *o, const struct address *a, struct wire *w, struct wire *look)
+masters_change(const struct options *o, const struct address *a, struct wire *w, struct wire *observer)
 {
 	const char *words[] = {"MASTERS", o->name, o->words[0], o->words[1]};
 	char what[128];
 	const struct answer *answer;
-	int status = take_hello(look, a, "holdfast");
+	int status = take_hello(observer, a, "holdfast");
 
 	if (status != STATUS_DONE) {
 		return status;
@@ -552,7 +552,7 @@ masters_change(const struct options *o, const struct address *a, struct wire *w,
 	if (!wire_flush(w)) {
 		return take_refusal(w, NULL, what);
 	}
-	answer = change_wait(w, look, o->quiet);
+	answer = change_wait(w, observer, o->quiet);
 	if (answer == NULL) {
 		message("%s; the change may go on: holdfast masters status", w->why);
 		return STATUS_UNAVAILABLE;
@@ -560,7 +560,7 @@ masters_change(const struct options *o, const struct address *a, struct wire *w,
 	if (answer->type != ANSWER_INT) {
 		return take_refusal(w, answer, what);
 	}
-	return o->quiet ? STATUS_DONE : change_print(o, look, answer->n);
+	return o->quiet ? STATUS_DONE : change_print(o, observer, answer->n);
 }
 
 /* A replica that is gone for good. */
@@ -582,15 +582,15 @@ int
 task_masters(const struct options *o, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
-	struct wire look = {.fd = -1};
+	struct wire observer = {.fd = -1};
 	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
 		status = o->name == NULL || strcmp(o->name, "status") == 0 ? masters_show(o, &wire)
 			 : strcmp(o->name, "forget") == 0                  ? masters_forget(o, &wire)
-							  : masters_change(o, a, &wire, &look);
+							  : masters_change(o, a, &wire, &observer);
 	}
 	wire_close(&wire);
-	wire_close(&look);
+	wire_close(&observer);
 	return status;
 }

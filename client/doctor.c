@@ -1,10 +1,10 @@
 /*
- * doctor: looks at the socket, the daemon, its masters and its limits, and says of each thing that is wrong
+ * doctor: checks the socket, the daemon, its masters and its limits, and says of each thing that is wrong
  * why it matters, and which command mends it.
  *
  * It asks the daemon alone: INFO, FLEET, SESSIONS and one lock of a new name, and if a client waits for long
  * for which lock. The daemon sees the masters as locks do,
- * with its own login; a person who may look at the daemon needs no password of a master.
+ * with its own login; a person who may read the daemon needs no password of a master.
  */
 #include "client/doctor.h"
 
@@ -147,7 +147,7 @@ says(struct slice text, const char *words)
 /* This user may not use the socket. The message of a refusal to connect ends with the command that mends it,
  * if there is a group that may. */
 static void
-look_at_rights(struct doctor *d, const char *why)
+check_rights(struct doctor *d, const char *why)
 {
 	const char *command = strstr(why, "sudo usermod");
 	char what[DOCTOR_TEXT_MAX];
@@ -162,10 +162,10 @@ look_at_rights(struct doctor *d, const char *why)
 }
 
 static void
-look_at_absence(struct doctor *d, const struct wire *w)
+check_absence(struct doctor *d, const struct wire *w)
 {
 	if (w->denied) {
-		look_at_rights(d, w->why);
+		check_rights(d, w->why);
 	} else if (w->foreign) {
 		tell(d, GRADE_ERROR, "socket", w->why, "what answers there is no lock service",
 			"set HOLDFAST_URL to the socket of holdfastd, by default "
@@ -180,9 +180,9 @@ look_at_absence(struct doctor *d, const struct wire *w)
 	}
 }
 
-/* The daemon has no place for a further client. */
+/* The daemon takes no further client. */
 static void
-look_at_crowd(struct doctor *d, struct slice text)
+check_crowd(struct doctor *d, struct slice text)
 {
 	char what[DOCTOR_TEXT_MAX];
 	const char *run, *mend = limit_mend(text, &run);
@@ -197,14 +197,14 @@ look_at_crowd(struct doctor *d, struct slice text)
 
 /* The daemon does not let this user ask. */
 static void
-look_at_refusal(struct doctor *d, const struct answer *answer)
+check_refusal(struct doctor *d, const struct answer *answer)
 {
 	struct slice rest;
 	enum code code = answer_code(answer, &rest);
 	char what[DOCTOR_TEXT_MAX];
 
 	if (code == CODE_LIMIT) {
-		look_at_crowd(d, answer->text);
+		check_crowd(d, answer->text);
 		return;
 	}
 	text_print(what, "the daemon refuses this user: %.*s", SLICE_ARG(answer->text));
@@ -221,7 +221,7 @@ look_at_refusal(struct doctor *d, const struct answer *answer)
 /* ---- the daemon ---- */
 
 static void
-look_at_drain(struct doctor *d)
+check_drain(struct doctor *d)
 {
 	int64_t left = info_number(d, "grants", 0) + info_number(d, "withheld", 0);
 	char what[DOCTOR_TEXT_MAX], holds[64];
@@ -235,7 +235,7 @@ look_at_drain(struct doctor *d)
 }
 
 static void
-look_at_daemon(struct doctor *d, const struct address *a)
+check_daemon(struct doctor *d, const struct address *a)
 {
 	struct slice version = answer_info(d->info, "holdfast_version");
 	struct slice pending = answer_info(d->info, "config_pending");
@@ -252,7 +252,7 @@ look_at_daemon(struct doctor *d, const struct address *a)
 			"hand it over to the one that is installed: no client notices", "holdfast restart");
 	}
 	if (info_number(d, "draining", 0) != 0) {
-		look_at_drain(d);
+		check_drain(d);
 	}
 	if (pending.n > 0) {
 		text_print(what, "the configuration says otherwise than what is in effect: %.*s",
@@ -272,7 +272,7 @@ look_at_daemon(struct doctor *d, const struct address *a)
 }
 
 static void
-look_at_descriptors(struct doctor *d)
+check_descriptors(struct doctor *d)
 {
 	int64_t limit = info_number(d, "descriptors", -1), wanted = info_number(d, "descriptors_wanted", 0);
 	int64_t used = info_number(d, "descriptors_used", -1);
@@ -303,7 +303,7 @@ look_at_descriptors(struct doctor *d)
 }
 
 static void
-look_at_limits(struct doctor *d)
+check_limits(struct doctor *d)
 {
 	int64_t clients = info_number(d, "connected_clients", 0),
 		most = info_number(d, "maxclients", INT64_MAX);
@@ -311,7 +311,7 @@ look_at_limits(struct doctor *d)
 	char what[DOCTOR_TEXT_MAX];
 
 	d->seen = false;
-	look_at_descriptors(d);
+	check_descriptors(d);
 	if (clients > NEARLY(most)) {
 		text_print(what, "%" PRId64 " of %" PRId64 " clients are connected", clients, most);
 		tell_run(d, GRADE_WARNING, "limits", what, "further clients are refused",
@@ -350,7 +350,7 @@ disk_text(const struct address *a, struct slice file)
 }
 
 static void
-look_at_files(struct doctor *d, const struct address *a)
+check_files(struct doctor *d, const struct address *a)
 {
 	struct slice ledger = answer_info(d->info, "ledger_file");
 	int64_t dropped = info_number(d, "log_dropped", 0);
@@ -386,7 +386,7 @@ look_at_files(struct doctor *d, const struct address *a)
 #define ENDING_S (14 * 86400) /* as the alert of monitoring/alerts.yml */
 
 static void
-look_at_certificates(struct doctor *d)
+check_certificates(struct doctor *d)
 {
 	struct slice fault = answer_info(d->info, "certificate_fault");
 	int64_t faults = info_number(d, "certificate_faults", 0);
@@ -416,7 +416,7 @@ look_at_certificates(struct doctor *d)
 /* ---- secrets ---- */
 
 static void
-look_at_secrets(struct doctor *d)
+check_secrets(struct doctor *d)
 {
 	struct slice path = answer_info(d->info, "open_secret");
 	struct slice mode = answer_info(d->info, "open_secret_mode");
@@ -438,7 +438,7 @@ look_at_secrets(struct doctor *d)
 /* ---- a lock ---- */
 
 static void
-look_at_lock(struct doctor *d)
+check_lock(struct doctor *d)
 {
 	char out[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX];
 	const char *mend = lock_mend(d, slice_of(d->probe.text), out, run);
@@ -465,7 +465,7 @@ look_at_lock(struct doctor *d)
 /* A daemon in a container serves locks, and may not see the processes of its clients. It is asked to tie the
  * session of this connection to this process, as run and lock have it do. */
 static void
-look_at_processes(struct doctor *d, struct wire *w)
+check_processes(struct doctor *d, struct wire *w)
 {
 	const struct answer *answer = NULL;
 	const char *run;
@@ -501,7 +501,7 @@ look_at_processes(struct doctor *d, struct wire *w)
 
 /* who: names the other daemon. */
 static void
-look_at_silence(struct doctor *d, const char *who, struct slice host)
+check_silence(struct doctor *d, const char *who, struct slice host)
 {
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX];
 
@@ -528,7 +528,7 @@ keys_text(char out[SETTINGS_TEXT_MAX], struct slice keys)
 }
 
 static void
-look_at_settings(struct doctor *d, const char *who, const struct answer *other, struct slice ours)
+check_settings(struct doctor *d, const char *who, const struct answer *other, struct slice ours)
 {
 	struct slice host = answer_get_text(other, "host"), differs = answer_get_text(other, "differs");
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], values[SETTINGS_TEXT_MAX];
@@ -550,7 +550,7 @@ look_at_settings(struct doctor *d, const char *who, const struct answer *other, 
 }
 
 static void
-look_at_version(struct doctor *d, const char *who, struct slice host, struct slice version)
+check_version(struct doctor *d, const char *who, struct slice host, struct slice version)
 {
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], theirs[sizeof(d->version)];
 	struct slice older;
@@ -565,7 +565,7 @@ look_at_version(struct doctor *d, const char *who, struct slice host, struct sli
 
 /* Masters refuse the other daemon: what it may do, and what has to agree. */
 static void
-look_at_exclusion(struct doctor *d, const char *who, const struct answer *other)
+check_exclusion(struct doctor *d, const char *who, const struct answer *other)
 {
 	struct slice host = answer_get_text(other, "host"), why = answer_get_text(other, "refused");
 	bool answers = answer_get_int(other, "answers", 0) != 0;
@@ -591,7 +591,7 @@ look_at_exclusion(struct doctor *d, const char *who, const struct answer *other)
 }
 
 static void
-look_at_other(struct doctor *d, const struct answer *other, struct slice ours)
+check_other(struct doctor *d, const struct answer *other, struct slice ours)
 {
 	struct slice host = answer_get_text(other, "host"), address = answer_get_text(other, "address"),
 		     differs = answer_get_text(other, "differs"), version = answer_get_text(other, "version"),
@@ -604,22 +604,22 @@ look_at_other(struct doctor *d, const struct answer *other, struct slice ours)
 	text_print(who, "the daemon of %.*s (%.*s, pid %" PRId64 ")", SLICE_ARG(host), SLICE_ARG(address),
 		answer_get_int(other, "pid", 0));
 	if (refused.n > 0) {
-		look_at_exclusion(d, who, other);
+		check_exclusion(d, who, other);
 	} else if (answer_get_int(other, "answers", 0) == 0) {
-		look_at_silence(d, who, host);
+		check_silence(d, who, host);
 	}
 	if (differs.n > 0 && refused.n == 0) {
-		look_at_settings(d, who, other, ours);
+		check_settings(d, who, other, ours);
 	}
 	if (version.n > 0 && !slice_equal(version, slice_of(d->version))) {
-		look_at_version(d, who, host, version);
+		check_version(d, who, host, version);
 	}
 }
 
 /* answer: to FLEET. An error of it is no finding: this user may not ask, or the masters are away, which other
  * lines say. */
 static void
-look_at_fleet(struct doctor *d, const struct answer *answer)
+check_fleet(struct doctor *d, const struct answer *answer)
 {
 	char what[DOCTOR_TEXT_MAX];
 	bool unknown = false;
@@ -634,7 +634,7 @@ look_at_fleet(struct doctor *d, const struct answer *answer)
 		/* Of this daemon: whether a master has told which daemons there are. */
 		unknown |= slice_equal(answer_get_text(one, "daemon"), slice_of(d->daemon)) &&
 			   answer_get_int(one, "asked", 1) == 0;
-		look_at_other(d, one, settings_here(answer));
+		check_other(d, one, settings_here(answer));
 	}
 	if (unknown) {
 		tell(d, GRADE_WARNING, "fleet",
@@ -668,7 +668,7 @@ ask(struct doctor *d, struct wire *w, const struct address *a)
 	if (answer == NULL || answer->type == ANSWER_ERROR) {
 		return answer;
 	}
-	probe_look(&d->probe, &other, a, PROBE_MS);
+	probe_run(&d->probe, &other, a, PROBE_MS);
 	wire_close(&other);
 	wire_ask(w, "INFO");
 	return wire_answer(w);
@@ -699,27 +699,27 @@ task_doctor(const struct options *o, const struct address *a)
 		answer = ask(&d, &wire, a);
 	}
 	if (answer == NULL) {
-		look_at_absence(&d, &wire);
+		check_absence(&d, &wire);
 	} else if (answer->type == ANSWER_ERROR) {
-		look_at_refusal(&d, answer);
+		check_refusal(&d, answer);
 	} else if (answer->type != ANSWER_TEXT) {
 		status = take_refusal(&wire, answer, "cannot ask for INFO");
 	} else {
 		d.info = answer->text;
-		look_at_daemon(&d, a);
-		look_at_masters(&d);
-		look_at_lock(&d);
-		look_at_limits(&d);
-		look_at_files(&d, a);
-		look_at_certificates(&d);
-		look_at_secrets(&d);
+		check_daemon(&d, a);
+		doctor_check_masters(&d);
+		check_lock(&d);
+		check_limits(&d);
+		check_files(&d, a);
+		check_certificates(&d);
+		check_secrets(&d);
 		d.wait_ms = info_number(&d, "longest_wait_ms", 0);
 		learn_limit(&d);
 		/* From here on the text of INFO is gone. */
-		look_at_processes(&d, &wire);
+		check_processes(&d, &wire);
 		wire_ask(&wire, "FLEET");
-		look_at_fleet(&d, wire_answer(&wire));
-		look_at_clients(&d, &wire);
+		check_fleet(&d, wire_answer(&wire));
+		doctor_check_clients(&d, &wire);
 	}
 	wire_close(&wire);
 	if (status == STATUS_DONE && o->json) {

@@ -23,7 +23,7 @@ struct doctor {
 	const struct options *o;
 	struct slice info; /* INFO of the daemon; n == 0: it was not reached */
 	enum grade worst;
-	bool seen;             /* something was wrong with the part that is looked at */
+	bool seen;             /* something was wrong with the part that is checked */
 	bool masters;          /* something was wrong with a master */
 	struct probe probe;    /* a lock that was tried, before INFO was asked for */
 	char version[32];      /* of the daemon */

@@ -111,7 +111,7 @@ tell_wait(struct doctor *d, const struct wait *wait, const struct answer *fleet,
 }
 
 static void
-look_at_wait(struct doctor *d, struct wire *w)
+check_wait(struct doctor *d, struct wire *w)
 {
 	struct wait wait;
 
@@ -245,7 +245,7 @@ tell_users(struct doctor *d, const struct users *users)
 }
 
 static void
-look_at_sessions(struct doctor *d, struct wire *w)
+check_sessions(struct doctor *d, struct wire *w)
 {
 	struct loud busy = {.amount = BUSY_US - 1}, fast = {.amount = FAST - 1},
 		    full = {.amount = NEARLY(d->locks_max)};
@@ -287,11 +287,11 @@ look_at_sessions(struct doctor *d, struct wire *w)
 }
 
 void
-look_at_clients(struct doctor *d, struct wire *w)
+doctor_check_clients(struct doctor *d, struct wire *w)
 {
 	d->seen = false;
-	look_at_wait(d, w);
-	look_at_sessions(d, w);
+	check_wait(d, w);
+	check_sessions(d, w);
 	if (!d->seen) {
 		tell(d, GRADE_OK, "clients", "none waits for long, and none keeps the daemon busy", "", "");
 	}

@@ -8,8 +8,8 @@
 struct doctor;
 struct wire;
 
-/* Looks at the clients of this host, with further requests: at one that waits for long, at one that keeps the
- * daemon busy, and at one that has nearly all locks that its user may have. */
-void look_at_clients(struct doctor *d, struct wire *w);
+/* Checks the clients of this host, with further requests: one that waits for long, one that keeps the
+ * daemon busy, and one that has nearly all locks that its user may have. */
+void doctor_check_clients(struct doctor *d, struct wire *w);
 
 #endif

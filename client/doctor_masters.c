@@ -498,7 +498,7 @@ tell_jump(struct doctor *d, const char *what)
 
 /* A master that is in use: whether it will stay so. */
 static void
-look_at_health(struct doctor *d, unsigned i, struct slice address)
+check_health(struct doctor *d, unsigned i, struct slice address)
 {
 	int64_t us = master_number(d, i, "round_trip_us"), clock_ms = master_number(d, i, "clock_ms");
 	int64_t margin_ms = info_number(d, "clock_margin_ms", CLOCK_MS);
@@ -535,7 +535,7 @@ look_at_health(struct doctor *d, unsigned i, struct slice address)
 
 /* Other daemons wake this one through the master, over a connection that its ACL may refuse. */
 static void
-look_at_inbox(struct doctor *d, unsigned i, struct slice address)
+check_inbox(struct doctor *d, unsigned i, struct slice address)
 {
 	struct slice reason = master_text(d, i, "inbox_reason");
 	const struct cure *cure = cure_of(reason);
@@ -556,7 +556,7 @@ look_at_inbox(struct doctor *d, unsigned i, struct slice address)
 }
 
 static void
-look_at_replicas(struct doctor *d, unsigned i, struct slice address)
+check_replicas(struct doctor *d, unsigned i, struct slice address)
 {
 	bool cluster = master_text(d, i, "cluster").n > 0;
 	char what[DOCTOR_TEXT_MAX];
@@ -571,7 +571,7 @@ look_at_replicas(struct doctor *d, unsigned i, struct slice address)
 }
 
 static void
-look_at_master(struct doctor *d, unsigned i)
+check_master(struct doctor *d, unsigned i)
 {
 	struct slice address = master_text(d, i, "address"), state = master_text(d, i, "state");
 	struct slice reason = master_text(d, i, "reason");
@@ -602,9 +602,9 @@ look_at_master(struct doctor *d, unsigned i)
 	if (master_number(d, i, "down") != 0) {
 		tell_refused(d, i, SLICE("silent"), SLICE("it does not answer"));
 	}
-	look_at_replicas(d, i, address);
-	look_at_health(d, i, address);
-	look_at_inbox(d, i, address);
+	check_replicas(d, i, address);
+	check_health(d, i, address);
+	check_inbox(d, i, address);
 	if (!d->seen) {
 		tell(d, GRADE_OK, "master", text_print(what, "%.*s is in full use", SLICE_ARG(address)), "",
 			"");
@@ -613,7 +613,7 @@ look_at_master(struct doctor *d, unsigned i)
 
 /* The only master of the configuration is not the one that the daemon uses, also after a restart. */
 static void
-look_at_aside(struct doctor *d)
+check_aside(struct doctor *d)
 {
 	struct slice aside = answer_info(d->info, "masters_aside");
 	struct slice used = answer_info(d->info, "masters_set_places");
@@ -634,7 +634,7 @@ look_at_aside(struct doctor *d)
 }
 
 void
-look_at_masters(struct doctor *d)
+doctor_check_masters(struct doctor *d)
 {
 	struct slice missing = answer_info(d->info, "masters_missing");
 	struct slice agreement = answer_info(d->info, "masters_agreement");
@@ -643,10 +643,10 @@ look_at_masters(struct doctor *d)
 	bool seen = false;
 
 	for (unsigned i = 0; (int64_t)i < count && i < MASTERS; i++) {
-		look_at_master(d, i);
+		check_master(d, i);
 		seen = seen || d->seen;
 	}
-	look_at_aside(d);
+	check_aside(d);
 	if (missing.n > 0 && !seen && info_number(d, "draining", 0) == 0) {
 		text_print(what, "agreement is %.*s: %.*s", SLICE_ARG(agreement), SLICE_ARG(missing));
 		tell(d, GRADE_ERROR, "masters", what, "no new lock can be had",

@@ -15,7 +15,7 @@ const char *lock_mend(
 /* What mends a -LIMIT of the daemon, and *run the command of it, or "". */
 const char *limit_mend(struct slice error, const char **run);
 
-/* Looks at each master that INFO names. */
-void look_at_masters(struct doctor *d);
+/* Checks each master that INFO names. */
+void doctor_check_masters(struct doctor *d);
 
 #endif

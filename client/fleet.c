@@ -23,19 +23,19 @@ host_text(char out[HOST_TEXT_MAX])
 }
 
 const char *
-fleet_place(char out[PEER_TEXT_MAX], const struct answer *element, const char *here)
+fleet_peer(char out[PEER_TEXT_MAX], const struct answer *element, const char *here)
 {
 	struct slice host = answer_get_text(element, "host");
-	char place[PEER_TEXT_MAX];
+	char address[PEER_TEXT_MAX];
 	size_t n;
 
 	if (host.n == 0 || slice_equal(host, slice_of(here))) {
-		return peer_place(out, element);
+		return peer_address(out, element);
 	}
 	slice_text(out, PEER_TEXT_MAX / 2, host);
 	n = strlen(out);
 	out[n++] = ' ';
-	slice_text(out + n, PEER_TEXT_MAX - n, slice_of(peer_place(place, element)));
+	slice_text(out + n, PEER_TEXT_MAX - n, slice_of(peer_address(address, element)));
 	return out;
 }
 

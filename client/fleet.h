@@ -16,7 +16,7 @@
 void host_text(char out[HOST_TEXT_MAX]);
 
 /* Where the client of an element is, with its host if that is not `here`. */
-const char *fleet_place(char out[PEER_TEXT_MAX], const struct answer *element, const char *here);
+const char *fleet_peer(char out[PEER_TEXT_MAX], const struct answer *element, const char *here);
 
 /* The answer to INSPECT name FLEET, valid until the next request; NULL: there is none, as from a daemon of an
  * earlier version. Blocks until until_ms (CLOCK_BOOTTIME) at most. */

@@ -39,7 +39,7 @@ history_row(struct table *t, const struct history *h, const struct answer *hold)
 {
 	int64_t ended_ms = answer_get_int(hold, "ended_at_ms", 0);
 	int64_t held_ms = answer_get_int(hold, "held_ms", 0);
-	char moment[MOMENT_MAX], duration[DURATION_TEXT_MAX], name[PEER_TEXT_MAX], place[PEER_TEXT_MAX];
+	char moment[MOMENT_MAX], duration[DURATION_TEXT_MAX], name[PEER_TEXT_MAX], address[PEER_TEXT_MAX];
 	char end[WIRE_TEXT_MAX];
 	struct slice by = answer_get_text(hold, "broken_by");
 
@@ -50,7 +50,7 @@ history_row(struct table *t, const struct history *h, const struct answer *hold)
 		by.n > 0 ? " by " : "", SLICE_ARG(by));
 	table_text(t, slice_of(end));
 	table_text(t, slice_of(peer_name(name, hold, false)));
-	table_text(t, slice_of(fleet_place(place, hold, h->host)));
+	table_text(t, slice_of(fleet_peer(address, hold, h->host)));
 	if (h->o->verbose) {
 		table_int(t, answer_get_int(hold, "token", 0));
 	}

@@ -97,18 +97,18 @@ holding_lose(struct holding *h, struct slice why)
 	deadline_silence(&h->deadline);
 }
 
-/* The daemon told of the loss, by LOST or by the push. */
+/* The daemon has announced the loss, by LOST or by the push. */
 static void
-holding_told(struct holding *h, struct slice told)
+holding_announced(struct holding *h, struct slice loss)
 {
 	char why[WIRE_TEXT_MAX];
-	const char *space = memchr(told.p, ' ', told.n);
+	const char *space = memchr(loss.p, ' ', loss.n);
 
 	if (!h->lost) {
 		(void)snprintf(h->word, sizeof(h->word), "%.*s",
-			(int)(space == NULL ? told.n : (size_t)(space - told.p)), told.p);
+			(int)(space == NULL ? loss.n : (size_t)(space - loss.p)), loss.p);
 	}
-	holding_lose(h, slice_of(take_loss(why, told)));
+	holding_lose(h, slice_of(take_loss(why, loss)));
 }
 
 static void
@@ -135,7 +135,7 @@ push_read(struct holding *h, const struct answer *push)
 	for (size_t i = 0; answer_is_push(push, "lost", 5) && i <= h->also->count; i++) {
 		if (slice_equal(push->items[1].text, slice_of(name_of(h, i))) &&
 			push->items[3].n == token_of(h, i)) {
-			holding_told(h, push->items[4].text);
+			holding_announced(h, push->items[4].text);
 		}
 	}
 }
@@ -165,7 +165,7 @@ check_read(struct holding *h, const struct answer *answer)
 	}
 	code = answer->type == ANSWER_ERROR ? answer_code(answer, &rest) : CODE_COUNT;
 	if (code == CODE_LOST) {
-		holding_told(h, rest);
+		holding_announced(h, rest);
 		return;
 	}
 	if (code == CODE_NOTHELD) {
@@ -242,15 +242,15 @@ holding_tell(struct holding *h)
 	if (h->lost) {
 		return;
 	}
-	if (h->gone && !h->told_gone) {
+	if (h->gone && !h->reported_gone) {
 		message("%s: the lock %s is good for %lld ms more", h->why, h->name, (long long)left);
-		h->told_gone = true;
-	} else if (h->away && !h->gone && !h->told_away) {
+		h->reported_gone = true;
+	} else if (h->away && !h->gone && !h->reported_away) {
 		message("%s: the lock %s is good for %lld ms more", h->why, h->name, (long long)left);
-		h->told_away = true;
-	} else if (!h->away && h->told_away) {
+		h->reported_away = true;
+	} else if (!h->away && h->reported_away) {
 		message("the daemon is back: the lock %s is still held", h->name);
-		h->told_away = false;
+		h->reported_away = false;
 	}
 }
 
@@ -372,7 +372,7 @@ holding_release(struct holding *h)
 		answer = wire_wait(h->wire, until_ms);
 		if (answer != NULL && answer->type == ANSWER_ERROR &&
 			answer_code(answer, &rest) == CODE_LOST) {
-			holding_told(h, rest);
+			holding_announced(h, rest);
 		}
 	}
 	return !h->lost;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define PAGES_WORDS_MAX 3
-#define PAGES_KEYS_MAX  32 /* of a row; further ones are not looked at */
+#define PAGES_KEYS_MAX  32 /* of a row; further ones are ignored */
 #define SILENT_TEXT_MAX 256
 
 /*
@@ -32,7 +32,7 @@ struct pages {
 	bool begun;                   /* at least one page has arrived */
 	bool whole;                   /* the last page has arrived */
 	const struct answer *answer;  /* to the last request; NULL: none, and w->why says why */
-	bool ahead;                   /* each page is asked for while the one before is looked at */
+	bool ahead;                   /* each page is asked for while the one before is read */
 	bool asked;                   /* the next one has been asked for */
 	bool fleet;                   /* of all daemons; false once the daemon has refused that */
 	bool rows;            /* without keys, which is faster; false once the daemon has refused that */

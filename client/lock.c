@@ -2,7 +2,7 @@
  * lock: the requests that end with a lock, or with the reason why there is none.
  *
  *     HELLO 3 …            one write; only the last answer may wait
- *     SESSION RESUME …     after a cut: a wait has its place again, a grant that was not answered is found
+ *     SESSION RESUME …     after a cut: a wait has its position again, a grant that was not answered is found
  *     SESSION BIND         lock: the script; hold: itself
  *     SESSION ONLOSS PUSH  not lock
  *     SESSION SECRET       not lock
@@ -227,7 +227,7 @@ send_requests(struct wire *w, const struct taking *t, const char *secret, int64_
 	(void)wire_flush(w);
 }
 
-#define BUSY_LOOK_MS 1000 /* how long a refused client asks who the holder is */
+#define BUSY_ASK_MS 1000 /* how long a refused client asks who the holder is */
 
 static int
 busy(struct wire *w, const struct options *o)
@@ -239,7 +239,7 @@ busy(struct wire *w, const struct options *o)
 		return STATUS_DONE;
 	}
 	if (!o->quiet) {
-		fleet = fleet_inspect(w, o->name, clock_ms() + BUSY_LOOK_MS);
+		fleet = fleet_inspect(w, o->name, clock_ms() + BUSY_ASK_MS);
 		if (fleet == NULL || !fleet_describe(holder, sizeof(holder), fleet, w->local)) {
 			(void)snprintf(holder, sizeof(holder), "holdfast show %s says by whom", o->name);
 		}

@@ -35,7 +35,7 @@ struct taking {
 
 /*
  * Opens *w, asks for a grace, and takes the lock. If the connection ends meanwhile, it comes back: to its
- * place if only the connection was cut, and behind all others if the daemon crashed. False: *status is the
+ * position if only the connection was cut, and behind all others if the daemon crashed. False: *status is the
  * exit code; STATUS_DONE if the lock is busy and --skip-ok was given. A signal during the wait ends the
  * process, and the wait. The caller calls wire_goodbye() in any case, and wire_unguard() before it waits
  * elsewhere.
@@ -74,17 +74,17 @@ int take_report(const struct options *o, const struct grant *g) __attribute__((w
 struct waiting {
 	const struct options *o;
 	const struct address *a;
-	int64_t next_ms;    /* CLOCK_BOOTTIME: tell people, or look for the master, then */
+	int64_t next_ms;    /* CLOCK_BOOTTIME: report to people, or check the master, then */
 	int64_t over_ms;    /* CLOCK_BOOTTIME: the end of the wait; INT64_MAX: none */
 	int64_t away_ms;    /* no master or no daemon since then; 0: both are there */
 	int64_t pause_ms;   /* before the next attempt to reach the daemon */
-	bool told_away;     /* a message says that the daemon is away */
+	bool reported_away; /* a message says that the daemon is away */
 	bool people;        /* stderr is a terminal, and -q was not given */
 	bool tells;         /* says who holds the lock: once without a terminal, on each change to people */
-	bool looked;        /* cycle_find() was called */
+	bool cycle_checked; /* cycle_find() was called */
 	bool cycle;         /* this process may wait for itself */
-	int64_t told_token; /* of the holder in the last message */
-	int64_t told_place; /* place in the queue, or steps left of a latch, in the last message; -1: no
+	int64_t reported_token;    /* of the holder in the last message */
+	int64_t reported_position; /* in the queue, or steps left of a latch, in the last message; -1: no
 			       message yet */
 };
 
@@ -108,8 +108,8 @@ struct holding {
 	bool lost; /* the daemon has told of a loss */
 	bool away; /* the connection ended, and is not back; the deadline that was told last remains */
 	bool gone; /* the daemon does not know the session any more; the deadline remains */
-	bool told_away, told_gone; /* holding_tell() has said so */
-	char word[LOSS_WORD_MAX];  /* lost: the first word of why, if the daemon has said it */
+	bool reported_away, reported_gone; /* holding_tell() has said so */
+	char word[LOSS_WORD_MAX];          /* lost: the first word of why, if the daemon has said it */
 	char why[WIRE_TEXT_MAX];
 };
 

@@ -82,7 +82,7 @@ found_masters(struct probe *f, struct slice info)
 }
 
 void
-probe_look(struct probe *f, struct wire *w, const struct address *a, int64_t wait_ms)
+probe_run(struct probe *f, struct wire *w, const struct address *a, int64_t wait_ms)
 {
 	int64_t until_ms = clock_ms() + wait_ms;
 	char name[sizeof(PROBE_PREFIX) + NUMBER_TEXT_MAX * 2] = PROBE_PREFIX;

@@ -37,7 +37,7 @@ struct probe {
 };
 
 /* Opens *w, and waits at most wait_ms for the answers. The caller calls wire_close(). */
-void probe_look(struct probe *f, struct wire *w, const struct address *a, int64_t wait_ms);
+void probe_run(struct probe *f, struct wire *w, const struct address *a, int64_t wait_ms);
 
 /* Raises the grade of a lock that was granted after so long, ms; a bound < 0 is none. */
 void probe_judge(struct probe *f, int64_t warning_ms, int64_t critical_ms);

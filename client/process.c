@@ -414,7 +414,7 @@ peer_name(char out[PEER_TEXT_MAX], const struct answer *map, bool local)
 }
 
 const char *
-peer_place(char out[PEER_TEXT_MAX], const struct answer *map)
+peer_address(char out[PEER_TEXT_MAX], const struct answer *map)
 {
 	int64_t pid = answer_get_int(map, "pid", 0);
 
@@ -429,7 +429,7 @@ peer_place(char out[PEER_TEXT_MAX], const struct answer *map)
 const char *
 peer_origin(char out[PEER_TEXT_MAX], const struct answer *map, const char *host)
 {
-	char place[PEER_TEXT_MAX], who[160] = "";
+	char address[PEER_TEXT_MAX], who[160] = "";
 	struct slice user = answer_get_text(map, "user");
 	int64_t uid = answer_get_int(map, "uid", -1);
 
@@ -438,7 +438,7 @@ peer_origin(char out[PEER_TEXT_MAX], const struct answer *map, const char *host)
 	} else if (user.n > 0) {
 		(void)snprintf(who, sizeof(who), ", user %.*s", SLICE_ARG(user));
 	}
-	(void)snprintf(out, PEER_TEXT_MAX, "%.160s%s%.60s%.90s", peer_place(place, map),
+	(void)snprintf(out, PEER_TEXT_MAX, "%.160s%s%.60s%.90s", peer_address(address, map),
 		host[0] != '\0' ? " on " : "", host, who);
 	return out;
 }

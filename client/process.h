@@ -68,7 +68,7 @@ void process_program(int64_t pid, char name[PROCESS_PROGRAM_MAX]);
 const char *peer_name(char out[PEER_TEXT_MAX], const struct answer *map, bool local);
 
 /* The process of the client, "pid 4711", else its address. Returns out. */
-const char *peer_place(char out[PEER_TEXT_MAX], const struct answer *map);
+const char *peer_address(char out[PEER_TEXT_MAX], const struct answer *map);
 
 /* Where the client is and who it is: "pid 4711 on app-1, uid 1000"; over TCP "10.0.0.7:51234, user billing",
  * or the address alone. host: "": this host. Returns out. */

@@ -248,7 +248,7 @@ in_doubt(const struct run *r)
 }
 
 static void
-look_at_lock(struct run *r)
+check_lock(struct run *r)
 {
 	enum deadline_step step = holding_step(&r->holding);
 
@@ -282,7 +282,7 @@ look_at_lock(struct run *r)
 }
 
 static void
-look_at_limits(struct run *r)
+check_limits(struct run *r)
 {
 	char duration[DURATION_TEXT_MAX];
 
@@ -446,8 +446,8 @@ turn(struct run *r)
 	if (r->fds[WATCH_SIGNALS].revents != 0) {
 		signals_read(r);
 	}
-	look_at_lock(r);
-	look_at_limits(r);
+	check_lock(r);
+	check_limits(r);
 	if (!in_doubt(r)) {
 		job_continue(&r->job);
 	}

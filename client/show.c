@@ -120,7 +120,7 @@ ls_add(struct listing *listing, struct list *list, const struct answer *lock)
 	int64_t rank = token > 0 ? answer_get_int(lock, "held_ms", 0) : -1;
 	struct slice cells[8] = {answer_get_text(lock, "name"), answer_get_text(lock, "state"), SLICE("-"),
 		SLICE("-"), SLICE("-")};
-	char duration[DURATION_TEXT_MAX], place[PEER_TEXT_MAX], number[NUMBER_TEXT_MAX],
+	char duration[DURATION_TEXT_MAX], address[PEER_TEXT_MAX], number[NUMBER_TEXT_MAX],
 		waiters[NUMBER_TEXT_MAX];
 	struct slice host = answer_get_text(lock, "host");
 	size_t n = 5;
@@ -132,7 +132,7 @@ ls_add(struct listing *listing, struct list *list, const struct answer *lock)
 	if (token > 0 && !listing->names) {
 		cells[2] = slice_of(duration_text(duration, answer_get_int(lock, "held_ms", 0)));
 		cells[3] = list_name(listing, lock);
-		cells[4] = slice_of(fleet_place(place, lock, listing->host));
+		cells[4] = slice_of(fleet_peer(address, lock, listing->host));
 	}
 	/* No client of that host holds it: the host is that of the waiters. */
 	if (token == 0 && !slice_equal(host, slice_of(listing->host))) {
@@ -211,7 +211,7 @@ sessions_add(struct listing *listing, struct list *list, const struct answer *s)
 		"session", "uid", "connections", "grants", "waiters", "bound_pid", "requests_s"};
 	const char *sort = listing->o->sort != NULL ? session_sort(listing->o->sort) : NULL;
 	int64_t rank = sort != NULL ? answer_get_int(s, sort, 0) : 0;
-	char texts[7][NUMBER_TEXT_MAX], duration[DURATION_TEXT_MAX], place[PEER_TEXT_MAX],
+	char texts[7][NUMBER_TEXT_MAX], duration[DURATION_TEXT_MAX], address[PEER_TEXT_MAX],
 		grace[PEER_TEXT_MAX], busy[NUMBER_TEXT_MAX + 8];
 	struct slice n[7];
 
@@ -225,7 +225,7 @@ sessions_add(struct listing *listing, struct list *list, const struct answer *s)
 	}
 	list_add(list, rank,
 		(const struct slice[]){n[0], list_name(listing, s),
-			slice_of(fleet_place(place, s, listing->host)), n[1],
+			slice_of(fleet_peer(address, s, listing->host)), n[1],
 			slice_of(duration_text(duration, answer_get_int(s, "age_ms", 0))), n[2], n[3], n[4],
 			n[6], slice_of(busy), n[5], grace_text(grace, s)},
 		12);
@@ -266,7 +266,7 @@ struct showing {
 	int64_t missing; /* holders and waiters that were missing after the last page */
 	bool excess;     /* there are more than the daemon reports */
 	bool known;      /* the name has a holder or a waiter */
-	bool told;       /* the part between holders and waiters was shown */
+	bool between;    /* the part between holders and waiters was shown */
 	/* Of all daemons; NULL: unknown. Another connection keeps it. */
 	const struct answer *fleet;
 };
@@ -315,7 +315,7 @@ show_waiters(const struct answer *waiters, bool first, const char *on, bool loca
 {
 	char age[DURATION_TEXT_MAX];
 	char name[PEER_TEXT_MAX];
-	char place[PEER_TEXT_MAX];
+	char address[PEER_TEXT_MAX];
 
 	for (size_t i = 0; i < waiters->count; i++) {
 		const struct answer *w = &waiters->items[i];
@@ -323,7 +323,7 @@ show_waiters(const struct answer *waiters, bool first, const char *on, bool loca
 
 		show_line(i == 0 && first ? "waiting" : "", "%" PRId64 ". %s (%s%s%s) for %s%s%.*s",
 			answer_get_int(w, "position", (int64_t)i + 1), peer_name(name, w, local),
-			peer_place(place, w), on[0] != '\0' ? " on " : "", on,
+			peer_address(address, w), on[0] != '\0' ? " on " : "", on,
 			duration_text(age, answer_get_int(w, "age_ms", 0)), why ? ": " : "",
 			SLICE_ARG(answer_get_text(w, "why")));
 	}
@@ -369,10 +369,10 @@ show_head(const struct showing *s, const struct answer *lock)
 static void
 show_lease(struct showing *s, const struct answer *lock)
 {
-	if (s->told) {
+	if (s->between) {
 		return;
 	}
-	s->told = true;
+	s->between = true;
 	if (s->fleet == NULL && answer_get_text(lock, "elsewhere").n > 0) {
 		show_line("elsewhere", "the daemon %.*s has the lease",
 			SLICE_ARG(answer_get_text(lock, "elsewhere")));
@@ -571,7 +571,7 @@ show_end(struct showing *s, const struct options *o, struct pages *pages, bool p
 int
 task_show(const struct options *o, const struct address *a)
 {
-	struct wire wire = {.fd = -1}, look = {.fd = -1};
+	struct wire wire = {.fd = -1}, side = {.fd = -1};
 	struct showing showing = {.local = !a->tcp};
 	struct pages pages;
 	const struct answer *lock;
@@ -579,10 +579,10 @@ task_show(const struct options *o, const struct address *a)
 	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE && !o->here) {
-		status = take_hello(&look, a, "holdfast");
+		status = take_hello(&side, a, "holdfast");
 	}
 	if (status == STATUS_DONE && !o->here) {
-		showing.fleet = fleet_inspect(&look, o->name, clock_ms() + WIRE_ANSWER_MS);
+		showing.fleet = fleet_inspect(&side, o->name, clock_ms() + WIRE_ANSWER_MS);
 	}
 	if (status == STATUS_DONE) {
 		pages_begin(&pages, &wire, 2, (const char *const[]){"INSPECT", o->name});
@@ -593,6 +593,6 @@ task_show(const struct options *o, const struct address *a)
 				     : take_refusal(&wire, pages.answer, "cannot look");
 	}
 	wire_close(&wire);
-	wire_close(&look);
+	wire_close(&side);
 	return status;
 }

@@ -216,7 +216,7 @@ task_health(const struct options *o, const struct address *a)
 	struct probe found;
 	int status = STATUS_DONE;
 
-	probe_look(&found, &wire, a, o->wait_ms >= 0 ? o->wait_ms : PROBE_MS);
+	probe_run(&found, &wire, a, o->wait_ms >= 0 ? o->wait_ms : PROBE_MS);
 	wire_close(&wire);
 	probe_judge(&found, o->warning_ms, o->critical_ms);
 	if (!o->quiet) {

@@ -46,7 +46,7 @@ struct supervision {
 	int64_t kill_after_ms;
 	int64_t limit_ms;
 	int64_t kill_at_ms; /* INT64_MAX: not yet decided */
-	int64_t look_at_ms; /* when to look at the descendants again; INT64_MAX: when a process ends */
+	int64_t scan_at_ms; /* when to scan the descendants again; INT64_MAX: when a process ends */
 	struct pollfd fds[WATCH_COUNT];
 };
 
@@ -224,7 +224,7 @@ reap(struct supervision *s)
 	return pid < 0 ? -1 : count;
 }
 
-/* Looks at the descendants. If none is found, that is certain only if no process changed meanwhile. */
+/* Scans the descendants. If none is found, that is certain only if no process changed meanwhile. */
 static enum descendants_rest
 descendants_rest(struct supervision *s, int *pidfd)
 {
@@ -238,9 +238,9 @@ descendants_rest(struct supervision *s, int *pidfd)
 
 /* Called when a process has ended: checks whether a descendant is left, and watches one of them. */
 static void
-descendants_look(struct supervision *s)
+descendants_scan(struct supervision *s)
 {
-	s->look_at_ms = INT64_MAX;
+	s->scan_at_ms = INT64_MAX;
 	member_forget(s);
 	if (s->gone) {
 		return;
@@ -262,7 +262,7 @@ descendants_look(struct supervision *s)
 		group_gone(s);
 		break;
 	case DESCENDANTS_UNSURE:
-		s->look_at_ms = clock_ms() + UNSURE_MS;
+		s->scan_at_ms = clock_ms() + UNSURE_MS;
 		break;
 	}
 }
@@ -327,7 +327,7 @@ control_read(struct supervision *s)
 static void
 timer_set(const struct supervision *s)
 {
-	int64_t at = s->kill_at_ms < s->look_at_ms ? s->kill_at_ms : s->look_at_ms;
+	int64_t at = s->kill_at_ms < s->scan_at_ms ? s->kill_at_ms : s->scan_at_ms;
 
 	(void)wakeup_set(s->fds[WATCH_TIMER].fd, at);
 }
@@ -355,9 +355,9 @@ turn(struct supervision *s)
 		kill_now(s);
 	}
 	if (s->fds[WATCH_CHILDREN].revents != 0 || s->fds[WATCH_MEMBER].revents != 0 ||
-		s->fds[WATCH_TETHER].revents != 0 || now >= s->look_at_ms) {
+		s->fds[WATCH_TETHER].revents != 0 || now >= s->scan_at_ms) {
 		s->fds[WATCH_TETHER].fd = -1;
-		descendants_look(s);
+		descendants_scan(s);
 	}
 }
 
@@ -389,7 +389,7 @@ supervise(const struct supervisor_plan *plan, int control, int go)
 		.kill_after_ms = plan->kill_after_ms,
 		.limit_ms = plan->limit_ms,
 		.kill_at_ms = INT64_MAX,
-		.look_at_ms = INT64_MAX};
+		.scan_at_ms = INT64_MAX};
 
 	s.descendants = (struct descendants){
 		.group = getpgrp(), .root = self, .shared = plan->shared, .pipe = plan->tether.inode};
@@ -528,8 +528,8 @@ supervisor_finish(struct supervisor *s)
 	(void)close(s->pidfd);
 }
 
-/* How often processes with the tether that cannot be watched are looked for. */
-#define TETHER_LOOK_MS 20
+/* How often processes with the tether that cannot be watched are scanned for. */
+#define TETHER_SCAN_MS 20
 
 void
 supervisor_kill_orphans(const struct supervisor_plan *plan, pid_t child, bool child_ended)
@@ -556,7 +556,7 @@ supervisor_kill_orphans(const struct supervisor_plan *plan, pid_t child, bool ch
 		} else if (rest == DESCENDANTS_GONE && !tether_holds(plan->tether.watch)) {
 			break;
 		} else if (rest == DESCENDANTS_GONE) {
-			(void)poll(NULL, 0, TETHER_LOOK_MS);
+			(void)poll(NULL, 0, TETHER_SCAN_MS);
 		}
 	}
 }

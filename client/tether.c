@@ -116,15 +116,16 @@ tether_anchor(struct tether *t, const struct taking *taking, const struct grant 
 static int
 outer_open(void)
 {
-	const char *place = getenv(tether_variable);
+	const char *address = getenv(tether_variable);
 	char path[64];
 	int64_t pid, fd;
-	size_t n = place != NULL ? strcspn(place, "/") : 0;
+	size_t n = address != NULL ? strcspn(address, "/") : 0;
 	struct stat what;
 	int outer;
 
-	if (place == NULL || place[n] != '/' || !number_parse((struct slice){place, n}, 1, INT32_MAX, &pid) ||
-		!number_parse(slice_of(place + n + 1), 0, INT32_MAX, &fd)) {
+	if (address == NULL || address[n] != '/' ||
+		!number_parse((struct slice){address, n}, 1, INT32_MAX, &pid) ||
+		!number_parse(slice_of(address + n + 1), 0, INT32_MAX, &fd)) {
 		return -1;
 	}
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd);
@@ -169,7 +170,7 @@ void
 tether_inherit(const struct tether *t)
 {
 	const int fds[] = {t->pipe, t->anchor, t->outer};
-	char place[64];
+	char address[64];
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		if (fds[i] >= 0) {
@@ -177,8 +178,8 @@ tether_inherit(const struct tether *t)
 		}
 	}
 	if (t->watch >= 0) {
-		(void)snprintf(place, sizeof(place), "%d/%d", (int)getppid(), TETHER_WATCH_FD);
-		(void)setenv(tether_variable, place, 1);
+		(void)snprintf(address, sizeof(address), "%d/%d", (int)getppid(), TETHER_WATCH_FD);
+		(void)setenv(tether_variable, address, 1);
 	}
 }
 

@@ -170,7 +170,7 @@ select_row(struct screen *s, size_t row)
 
 /* Asks the daemon. What was selected stays selected, wherever it is now. */
 static void
-look(struct screen *s)
+screen_refresh(struct screen *s)
 {
 	struct top *t = s->t;
 
@@ -235,7 +235,7 @@ press_break(struct screen *s)
 	(void)snprintf(question, sizeof(question), "break %s? Its holder loses it. yes or no: ", shown);
 	if (read_text(s, question, answer, sizeof(answer)) && strcmp(answer, "yes") == 0) {
 		top_break(t, name, token);
-		look(s);
+		screen_refresh(s);
 	} else {
 		(void)snprintf(t->message, sizeof(t->message), "not broken");
 	}
@@ -258,7 +258,7 @@ press_filter(struct screen *s)
 	if (read_text(s, "names that match: ", glob, sizeof(glob))) {
 		(void)snprintf(s->t->filter, sizeof(s->t->filter), "%s", glob);
 		s->first = s->selected = 0;
-		look(s);
+		screen_refresh(s);
 	}
 }
 
@@ -267,7 +267,7 @@ press_all(struct screen *s)
 {
 	top_switch(s->t, !s->t->here);
 	s->first = s->selected = 0;
-	look(s);
+	screen_refresh(s);
 }
 
 static void
@@ -281,7 +281,7 @@ press_detail(struct screen *s, bool into)
 		t->detail[0] = '\0';
 	}
 	s->first = 0;
-	look(s);
+	screen_refresh(s);
 }
 
 /* Moves by so many rows of the list, or lines of one lock. */
@@ -329,7 +329,7 @@ press(struct screen *s, int key)
 		press_break(s);
 		break;
 	case ' ':
-		look(s);
+		screen_refresh(s);
 		break;
 	case '?':
 		s->helps = true;
@@ -379,7 +379,7 @@ run_screen(struct top *t, int64_t delay_ms)
 		int64_t now_ms = clock_ms();
 
 		if (now_ms >= due_ms) {
-			look(&s);
+			screen_refresh(&s);
 			due_ms = clock_ms() + delay_ms;
 		}
 		draw(&s);

@@ -55,7 +55,7 @@ struct top_host {
 	int64_t requests, granted, timed_out, lost;
 	int64_t masters, usable;
 	bool available;
-	bool complete; /* all its names were looked at */
+	bool complete; /* it has gone through all its names */
 	bool cut;      /* locks are missing, for want of room */
 };
 

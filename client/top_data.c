@@ -344,7 +344,7 @@ add_holders(struct top *t, const struct answer *holders, bool near)
 static void
 add_waiters(struct top *t, const struct answer *waiters, bool near)
 {
-	char peer[PEER_TEXT_MAX], place[PEER_TEXT_MAX], age[DURATION_TEXT_MAX];
+	char peer[PEER_TEXT_MAX], address[PEER_TEXT_MAX], age[DURATION_TEXT_MAX];
 
 	for (size_t i = 0; waiters != NULL && i < waiters->count; i++) {
 		const struct answer *w = &waiters->items[i];
@@ -352,7 +352,7 @@ add_waiters(struct top *t, const struct answer *waiters, bool near)
 
 		line_add(t, "%7" PRId64 ".  %s (%s) for %s%s%.*s",
 			answer_get_int(w, "position", (int64_t)i + 1), peer_name(peer, w, near),
-			peer_place(place, w), duration_text(age, answer_get_int(w, "age_ms", 0)),
+			peer_address(address, w), duration_text(age, answer_get_int(w, "age_ms", 0)),
 			why.n > 0 ? "; " : "", SLICE_ARG(why));
 	}
 }

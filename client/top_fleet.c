@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long the first screen waits for daemons that have not looked at all their names. */
+/* How long the first screen waits for daemons that have not gone through all their names. */
 #define WHOLE_MS 2000
 #define AGAIN_MS 100
 
@@ -171,7 +171,7 @@ take(struct top *t, const struct answer *answer)
 	return kept;
 }
 
-/* Whether each daemon that answers has looked at all its names. */
+/* Whether each daemon that answers has gone through all its names. */
 static bool
 is_whole(const struct answer *answer)
 {

@@ -22,12 +22,12 @@
 #define CYCLE_MS       200   /* after this time a wait is checked by cycle_find() */
 #define FIRST_MS       1000  /* no messages about shorter waits */
 #define PEOPLE_MS      10000 /* between two updates of the line for people */
-#define LOOK_MS        2000  /* time limit of a look */
-#define ROUND_MIN      250   /* at least, between two looks at the master */
+#define CHECK_MS       2000  /* time limit of a check */
+#define ROUND_MIN      250   /* at least, between two checks of the master */
 #define ROUND_MAX      5000
 #define LINE_MAX_BYTES 1024
 #define OVERDUE_MS     5000 /* behind its WAIT: then a daemon that has not answered counts as stuck */
-#define CYCLE_LOOK_MS  2000 /* time limit of cycle_find() */
+#define CYCLE_FIND_MS  2000 /* time limit of cycle_find() */
 
 static bool
 is_ancestor(int64_t pid)
@@ -99,13 +99,13 @@ holder_above(struct wire *w, const char *name, int64_t until_ms)
 
 /*
  * The ancestor of this process until whose end one of the locks of o is held; *name is that lock. 0: none was
- * found. Blocks for at most CYCLE_LOOK_MS. Works on Unix sockets only.
+ * found. Blocks for at most CYCLE_FIND_MS. Works on Unix sockets only.
  */
 static int64_t
 cycle_find(const struct address *a, const struct options *o, const char **name)
 {
 	struct wire wire;
-	int64_t until_ms = clock_ms() + CYCLE_LOOK_MS, session = 0, pid = 0;
+	int64_t until_ms = clock_ms() + CYCLE_FIND_MS, session = 0, pid = 0;
 
 	if (!wire_open(&wire, a)) {
 		return 0;
@@ -125,7 +125,7 @@ cycle_find(const struct address *a, const struct options *o, const char **name)
 }
 
 static int64_t
-first_look(const struct waiting *w, int64_t now_ms)
+first_check_ms(const struct waiting *w, int64_t now_ms)
 {
 	int64_t limit = w->o->master_wait_ms;
 
@@ -143,14 +143,14 @@ waiting_start(struct waiting *w, const struct options *o, const struct address *
 	w->a = a;
 	w->tells = !o->quiet;
 	w->people = w->tells && isatty(STDERR_FILENO) == 1;
-	w->told_place = -1;
+	w->reported_position = -1;
 	w->over_ms = o->wait_ms < 0 ? INT64_MAX : now_ms + o->wait_ms;
-	w->looked = a->tcp || o->task == TASK_AWAIT || o->slots > 1;
-	w->next_ms = w->looked ? first_look(w, now_ms) : now_ms + CYCLE_MS;
+	w->cycle_checked = a->tcp || o->task == TASK_AWAIT || o->slots > 1;
+	w->next_ms = w->cycle_checked ? first_check_ms(w, now_ms) : now_ms + CYCLE_MS;
 }
 
 static int64_t
-my_place(const struct answer *inspect)
+my_position(const struct answer *inspect)
 {
 	const struct answer *waiters = answer_get(inspect, "waiters");
 
@@ -159,7 +159,7 @@ my_place(const struct answer *inspect)
 			return answer_get_int(&waiters->items[i], "position", (int64_t)i + 1);
 		}
 	}
-	/* Over TCP the daemon knows no pids. At the first look the last waiter is assumed to be this one. */
+	/* Over TCP the daemon knows no pids. At the first check the last waiter is assumed to be this one. */
 	return waiters == NULL ? 0 : (int64_t)waiters->count;
 }
 
@@ -169,10 +169,10 @@ message_steps(struct waiting *w, const struct answer *inspect)
 {
 	int64_t left = answer_get_int(inspect, "left", 0);
 
-	if (left == w->told_place) {
+	if (left == w->reported_position) {
 		return true;
 	}
-	w->told_place = left;
+	w->reported_position = left;
 	if (slice_equal(answer_get_text(inspect, "state"), SLICE("closed"))) {
 		message("waiting for the latch %s: %" PRId64 " of %" PRId64 " steps are left", w->o->name,
 			left, answer_get_int(inspect, "set", 0));
@@ -186,7 +186,7 @@ message_steps(struct waiting *w, const struct answer *inspect)
 static void
 describe_elsewhere(char *out, size_t room, const struct waiting *w, struct wire *wire)
 {
-	const struct answer *fleet = fleet_inspect(wire, w->o->name, clock_ms() + LOOK_MS);
+	const struct answer *fleet = fleet_inspect(wire, w->o->name, clock_ms() + CHECK_MS);
 
 	if (fleet == NULL || !fleet_describe(out, room, fleet, !w->a->tcp)) {
 		(void)snprintf(out, room, "held through the daemon of another host");
@@ -201,10 +201,10 @@ message_holder(struct waiting *w, struct wire *wire, const struct answer *inspec
 	struct slice elsewhere = answer_get_text(inspect, "elsewhere");
 	struct slice master = answer_get_text(inspect, "master");
 	int64_t token = answer_get_int(holder, "token", 0);
-	int64_t place = my_place(inspect);
+	int64_t position = my_position(inspect);
 	char line[LINE_MAX_BYTES];
 
-	if (place == 0) {
+	if (position == 0) {
 		return false; /* the wait is over, and the answer is on its way */
 	}
 	if (token > 0) {
@@ -216,13 +216,13 @@ message_holder(struct waiting *w, struct wire *wire, const struct answer *inspec
 	} else {
 		return false;
 	}
-	/* Only a new holder or a new place is printed. */
-	if (token == w->told_token && place == w->told_place) {
+	/* Only a new holder or a new position is printed. */
+	if (token == w->reported_token && position == w->reported_position) {
 		return true;
 	}
-	w->told_token = token;
-	w->told_place = place;
-	message("waiting for %s: %s; number %" PRId64 " in line here", w->o->name, line, place);
+	w->reported_token = token;
+	w->reported_position = position;
+	message("waiting for %s: %s; number %" PRId64 " in line here", w->o->name, line, position);
 	return true;
 }
 
@@ -235,12 +235,12 @@ is_there(struct slice state)
 
 /* False: the wait would end only when an ancestor of this process ends. */
 static bool
-cycle_look(struct waiting *w, char *why, size_t room)
+cycle_check(struct waiting *w, char *why, size_t room)
 {
 	const char *name;
 	int64_t pid = cycle_find(w->a, w->o, &name);
 
-	w->looked = true;
+	w->cycle_checked = true;
 	if (pid == 0) {
 		return true;
 	}
@@ -262,20 +262,20 @@ cycle_look(struct waiting *w, char *why, size_t room)
 void
 waiting_back(struct waiting *w, bool served)
 {
-	if (w->told_away && served) {
+	if (w->reported_away && served) {
 		message("the daemon is back");
-		w->told_away = false;
+		w->reported_away = false;
 	}
 }
 
 /* True if a master answers the daemon. Only for people it requests all of INSPECT, because a thousand waiters
  * that each read a thousand waiters are too expensive. */
 static bool
-look(struct waiting *w)
+master_check(struct waiting *w)
 {
 	struct wire wire;
 	const struct answer *answer = NULL;
-	int64_t until_ms = clock_ms() + LOOK_MS;
+	int64_t until_ms = clock_ms() + CHECK_MS;
 	bool there = false, served;
 
 	if (wire_open(&wire, w->a)) {
@@ -305,7 +305,7 @@ look(struct waiting *w)
 }
 
 static int64_t
-next_look(const struct waiting *w, int64_t now)
+next_check_ms(const struct waiting *w, int64_t now)
 {
 	int64_t limit = w->o->master_wait_ms;
 	int64_t every = limit / 4;
@@ -348,9 +348,9 @@ waiting_hello(struct waiting *w, struct wire *wire)
 	if (wire_arrived(wire, now + FIRST_MS < over ? now + FIRST_MS : over)) {
 		return;
 	}
-	if (over > now + FIRST_MS && !w->o->quiet && !w->told_away) {
+	if (over > now + FIRST_MS && !w->o->quiet && !w->reported_away) {
 		message("the daemon does not answer; waiting for it");
-		w->told_away = true;
+		w->reported_away = true;
 	}
 	if (!wire_arrived(wire, over)) {
 		/* So that a daemon that goes on gives no lock to a program that does not listen. */
@@ -374,7 +374,7 @@ waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool answer
 		w->pause_ms = 0;
 		if (until > now && !w->o->quiet) {
 			message("%s; waiting for it", why != NULL ? why : "the daemon is shutting down");
-			w->told_away = true;
+			w->reported_away = true;
 		}
 	}
 	if (limit > 0 && w->away_ms + limit < until) {
@@ -385,7 +385,7 @@ waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool answer
 	}
 	w->pause_ms = session_pause_after(w->pause_ms);
 	(void)poll(NULL, 0, (int)(w->pause_ms < until - now ? w->pause_ms : until - now));
-	if (w->told_away && w->next_ms > clock_ms() + FIRST_MS) {
+	if (w->reported_away && w->next_ms > clock_ms() + FIRST_MS) {
 		w->next_ms = clock_ms() + FIRST_MS; /* waiting_back() */
 	}
 	return true;
@@ -394,17 +394,17 @@ waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool answer
 /* False if the wait is given up. Then why says the reason: no master answers, or (cycle) the lock is held for
  * an ancestor of this process and the wait has no end. */
 static bool
-waiting_look(struct waiting *w, char *why, size_t room)
+waiting_check(struct waiting *w, char *why, size_t room)
 {
 	bool there;
 	int64_t now = clock_ms();
 	char duration[DURATION_TEXT_MAX];
 
-	if (!w->looked) {
-		w->next_ms = first_look(w, now - CYCLE_MS);
-		return cycle_look(w, why, room);
+	if (!w->cycle_checked) {
+		w->next_ms = first_check_ms(w, now - CYCLE_MS);
+		return cycle_check(w, why, room);
 	}
-	there = look(w);
+	there = master_check(w);
 	now = clock_ms();
 	if (w->o->task == TASK_AWAIT) {
 		w->next_ms = w->tells ? now + PEOPLE_MS : INT64_MAX;
@@ -420,7 +420,7 @@ waiting_look(struct waiting *w, char *why, size_t room)
 			duration_text(duration, now - w->away_ms));
 		return false;
 	}
-	w->next_ms = next_look(w, now);
+	w->next_ms = next_check_ms(w, now);
 	return true;
 }
 
@@ -440,7 +440,7 @@ waiting_answer(struct waiting *w, struct wire *wire)
 			(void)snprintf(wire->why, sizeof(wire->why), "the daemon does not answer");
 			return NULL;
 		}
-		if (clock_ms() >= w->next_ms && !waiting_look(w, wire->why, sizeof(wire->why))) {
+		if (clock_ms() >= w->next_ms && !waiting_check(w, wire->why, sizeof(wire->why))) {
 			return NULL;
 		}
 	}
