@@ -66,7 +66,7 @@ driver_now(struct driver *d)
 	return now;
 }
 
-/* The daemon ends by itself, with an error status. Its clients are told first. */
+/* The daemon ends by itself, with an error status. Its clients are notified first. */
 static void
 driver_fail(struct driver *d)
 {
@@ -87,7 +87,7 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	/* A process that goes on from the ledger tells of what it has: the guard has to wait for that. */
 	if (ledger_has_entries(&d->ledger)) {
 		driver_rely(d);
-		driver_touch_told(d);
+		driver_touch_pushed(d);
 	}
 	if (ledger_has_entries(&d->ledger) || ended) {
 		driver_write_ledger(d);
@@ -103,8 +103,8 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 }
 
 /*
- * What is due comes first, however late the turn is: expired leases are noticed and losses are told before
- * any other event is handled (R3).
+ * What is due comes first, however late the turn is: expired leases are noticed and losses are reported
+ * before any other event is handled (R3).
  */
 static void
 driver_timer(struct driver *d, struct now now)
@@ -260,7 +260,7 @@ driver_end_ms(const struct driver *d)
 }
 
 /* Whether the drain is complete: everything that can be given back has been, and each client has been
- * told. */
+ * notified. */
 static bool
 driver_is_done(const struct driver *d)
 {

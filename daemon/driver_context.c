@@ -303,7 +303,7 @@ driver_end(struct driver *d)
 	http_drain(d->http);
 }
 
-/* The sockets stay open: new clients are told of the drain, and no other daemon is started for them
+/* The sockets stay open: new clients are refused for the drain, and no other daemon is started for them
  * meanwhile. */
 static void
 driver_begin_wait(struct driver *d, int64_t wait_ms)

@@ -51,7 +51,7 @@ int driver_set_users(struct driver *driver, const struct access_user *users, siz
  * the memory of the master. */
 bool driver_is_clean(const struct driver *driver);
 
-/* Until when clients may rely on locks, by the times they were told (CLOCK_BOOTTIME, ms). */
+/* Until when clients may rely on locks, by the deadlines that were announced to them (CLOCK_BOOTTIME, ms). */
 int64_t driver_relied_until(const struct driver *driver);
 
 /* A session begins. arg is the driver. */

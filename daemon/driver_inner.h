@@ -34,7 +34,7 @@ struct ledger_keeper {
 	bool ours;                /* this daemon writes file; else it has only been taken */
 	uint64_t cursor;          /* of the scan for next */
 	int64_t again_ms;         /* the next one is not begun before */
-	bool told;                /* the log has said what is wrong since the latest one was whole */
+	bool reported;            /* the log has said what is wrong since the latest one was whole */
 	bool recovered;           /* this daemon goes on from one */
 };
 
@@ -76,7 +76,7 @@ struct driver {
 	struct open_files open_files;
 	struct ledger_keeper ledger;
 	struct fdstore fdstore;  /* of the sockets of connections */
-	int64_t store_again_ms;  /* the service manager did not listen: it is told the rest then */
+	int64_t store_again_ms;  /* the service manager did not listen: it gets the rest then */
 	int64_t store_pause_ms;  /* after so long; 0: it listens */
 	struct buffer returning; /* records of those that a crash has left, until driver_return() */
 	int64_t fleet_wake_ms;   /* requests for the fleet need a turn then */
@@ -126,7 +126,7 @@ driver_hands_over(const struct driver *d)
 	return d->rests || d->arrives || d->returns;
 }
 
-/* Whether the service manager has to be told of a descriptor, or was too busy to be told. */
+/* Whether the service manager has to be notified of a descriptor, or was too busy for it. */
 static inline bool
 driver_has_store_turn(const struct driver *d)
 {

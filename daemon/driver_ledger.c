@@ -82,14 +82,14 @@ ledger_failed(struct driver *d, const char *why, const char *text)
 {
 	struct ledger_keeper *k = &d->ledger;
 	k->again_ms = clock_ms() + LEDGER_AGAIN_MS;
-	if (!k->told) {
+	if (!k->reported) {
 		LOG_EVENT(d->log, LOG_ERROR_LEVEL, "ledger.failed", log_text("file", k->path),
 			log_text("why", why), log_text("text", text));
 	}
-	k->told = true;
+	k->reported = true;
 }
 
-/* An entry is missing in the file: from now on it says less than clients have been told. */
+/* An entry is missing in the file: from now on it says less than was answered to clients. */
 static void
 ledger_lost(struct driver *d, const char *why)
 {
@@ -152,7 +152,7 @@ ledger_append(struct driver *d, const void *entries, size_t n)
 	}
 }
 
-/* No client is told of a time longer than the longest lease. */
+/* No client is promised a time longer than the longest lease. */
 void
 driver_rely(struct driver *d)
 {
@@ -249,7 +249,7 @@ next_publish(struct driver *d)
 	k->file = k->next;
 	k->next = NULL;
 	k->ours = true;
-	k->told = false;
+	k->reported = false;
 	buffer_trim(&k->entries);
 	d->stats->ledger_kept = 1;
 	d->stats->ledger_begun++;
@@ -356,7 +356,7 @@ driver_take_ledger(struct driver *d, const char *path, int64_t until_ms)
 	if (d->core || !k->path) {
 		return;
 	}
-	while (ledger_file_kept(path) && clock_nap(until_ms)) {
+	while (ledger_file_is_held(path) && clock_nap(until_ms)) {
 	}
 	enum ledger_found found = ledger_file_take(k->path, &k->file, why);
 	if (found != LEDGER_NONE && found != LEDGER_TAKEN) {

@@ -22,7 +22,7 @@ struct record;
  */
 void driver_take_ledger(struct driver *driver, const char *path, int64_t until_ms);
 
-/* The daemon has ended, and its clients have been told: nothing is left for a next process. */
+/* The daemon has ended, and its clients have been notified: nothing is left for a next process. */
 void driver_end_ledger(struct driver *driver);
 
 /* A core that goes on from the ledger of the process before. NULL: there is none that can be used. */

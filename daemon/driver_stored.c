@@ -89,10 +89,10 @@ driver_served(struct driver *d, struct connection *c)
 	}
 }
 
-/* In the ledger a loss that is pushed has been told, and a connection that has to be closed is one of its
- * session. If the process is killed before either has happened, the connection must not go on. */
+/* In the ledger a loss that is pushed counts as reported, and a connection that has to be closed is one of
+ * its session. If the process is killed before either has happened, the connection must not go on. */
 void
-driver_touch_told(struct driver *d)
+driver_touch_pushed(struct driver *d)
 {
 	if (d->stats->clients_kept == 0) {
 		return;

@@ -28,8 +28,8 @@ void driver_keep(void *arg, conn_id id);
 bool driver_rests(void *arg, conn_id id);
 /* A request of the connection has been served: it may have changed who its client is. */
 void driver_served(struct driver *driver, struct connection *c);
-/* Before the entries of a step are written: its actions are about to tell clients something. */
-void driver_touch_told(struct driver *driver);
+/* Before the entries of a step are written: its actions are about to push to clients, or to close them. */
+void driver_touch_pushed(struct driver *driver);
 /* A new ledger is begun: appends the entries of all that are stored. */
 void driver_enter_stored(struct driver *driver);
 /* A ledger is kept again: gives the service manager those that may outlive a crash from now on. */

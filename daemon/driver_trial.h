@@ -17,7 +17,7 @@ bool driver_reaped(struct driver *driver, pid_t pid, int status);
  * over to a new process of it. c waits for the answer, from either process (admin_restarted(),
  * admin_not_restarted()); NULL: none does. It may have been closed before that. */
 void driver_hand_over(void *arg, struct connection *c);
-/* Ends the trial, if there is one, as this process ends; who asked for the hand-over is told. */
+/* Ends the trial, if there is one, as this process ends; who asked for the hand-over is answered. */
 void driver_stop_trial(struct driver *driver);
 
 #endif

@@ -205,7 +205,7 @@ file_is_locked(const char *path)
 }
 
 bool
-ledger_file_kept(const char *path)
+ledger_file_is_held(const char *path)
 {
 	char at[PATH_MAX + sizeof(SUFFIX)];
 

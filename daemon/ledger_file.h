@@ -44,7 +44,7 @@ enum ledger_found ledger_file_take(const char *path, struct ledger_file **out, c
 
 /* Whether another process still has a lock on the ledger at this path, or on one that would have replaced it.
  */
-bool ledger_file_kept(const char *path);
+bool ledger_file_is_held(const char *path);
 
 /* Goes on with the ledger that the process before has handed over as this descriptor, which it owns from now
  * on. NULL: it cannot. */
@@ -57,8 +57,8 @@ struct ledger_file *ledger_file_new(const char *path, char why[LEDGER_WHY_MAX])
 
 /*
  * Whether the file still has all its bytes. One that another program has cut is none any more: its memory
- * stays readable and writable, and is nobody else's; it has to be removed, or closed. Between a look and the
- * use of the memory it can be cut as well: that is SIGBUS, which main tells of.
+ * stays readable and writable, and belongs to no other process; it has to be removed, or closed. Between a
+ * check and the use of the memory it can be cut as well: that is SIGBUS, which main reports.
  */
 bool ledger_file_whole(struct ledger_file *file);
 

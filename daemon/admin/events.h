@@ -27,7 +27,7 @@ struct viewer;
 struct note_gates {
 	struct log_gate of[NOTE_COUNT];
 	struct log_gate ends; /* NOTE_LOST of holds whose own LEASE, MAXHOLD or CLAIM was over */
-	bool left_out;        /* some line is left out, and that is not told */
+	bool left_out;        /* some line is left out, and no line has said so yet */
 };
 
 /* At which level the log has it. */

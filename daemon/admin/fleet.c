@@ -72,7 +72,7 @@ fleet_new(struct context *context)
 static void
 part_done(struct fleet *fleet, struct fleet_part *part)
 {
-	fleet->kept_bytes -= buffer_length(&part->answer);
+	fleet->stored_bytes -= buffer_length(&part->answer);
 	answer_done(&part->parser);
 	buffer_done(&part->answer);
 }
@@ -117,7 +117,7 @@ part_holding(const struct fleet_open *open)
 	assert(open->part_count == 0 || open->parts);
 	for (size_t i = 0; i < open->part_count; i++) {
 		const struct fleet_part *part = &open->parts[i];
-		if (part->told && part->tree && part->tree->type == ANSWER_INT && part->tree->n > 0) {
+		if (part->valid && part->tree && part->tree->type == ANSWER_INT && part->tree->n > 0) {
 			return part;
 		}
 	}
@@ -172,9 +172,9 @@ pong_clock_ms(const struct fleet_part *part)
 	static const size_t n = sizeof FLEET_PONG - 1;
 	struct slice text = part->tree ? part->tree->text : (struct slice){0};
 	int64_t wall_ms;
-	bool told = text.n > n && memcmp(text.p, FLEET_PONG, n) == 0 &&
+	bool pong = text.n > n && memcmp(text.p, FLEET_PONG, n) == 0 &&
 		    number_parse((struct slice){text.p + n, text.n - n}, 0, INT64_MAX / 2, &wall_ms);
-	return told ? wall_ms - (clock_wall_us() / 1000 - (part->answered_ms - part->asked_ms) / 2) : 0;
+	return pong ? wall_ms - (clock_wall_us() / 1000 - (part->answered_ms - part->asked_ms) / 2) : 0;
 }
 
 /* Takes the bytes of an answer for what they are: a daemon whose answer does not fit the request is silent. A
@@ -189,9 +189,9 @@ part_read(struct fleet *fleet, struct fleet_part *part, const struct fleet_open 
 	ssize_t used = part->answer.failed ? -1
 					   : answer_parse(&part->parser, buffer_bytes(&part->answer), n,
 						     &limits, list ? NULL : &part->tree, &fault);
-	part->told = used > 0 && (size_t)used == n && part_fits(part, open);
+	part->valid = used > 0 && (size_t)used == n && part_fits(part, open);
 	part->answered_ms = clock_ms();
-	part->clock_ms = part->told && open->command.verb == VERB_FLEET ? pong_clock_ms(part) : 0;
+	part->clock_ms = part->valid && open->command.verb == VERB_FLEET ? pong_clock_ms(part) : 0;
 	if (part->tree && part->tree->type == ANSWER_ERROR) {
 		slice_text(part->why, sizeof part->why, part->tree->text);
 	}
@@ -199,7 +199,7 @@ part_read(struct fleet *fleet, struct fleet_part *part, const struct fleet_open 
 		part->tree = NULL; /* the bytes are read when the answer is written */
 		answer_done(&part->parser);
 	}
-	if (!part->told) {
+	if (!part->valid) {
 		fleet->context->stats->inbox_ignored++;
 		part->tree = NULL;
 	}
@@ -219,7 +219,7 @@ part_serve(struct fleet *fleet, struct fleet_part *part, const struct fleet_open
 	struct asker asker = {.daemon = fleet->context->facts.daemon_id, .who = slice_of(who)};
 	serve_command(fleet, &asker, &command, c ? connection_identity(c)->protocol : 3, open->bytes,
 		&part->answer);
-	fleet->kept_bytes += buffer_length(&part->answer);
+	fleet->stored_bytes += buffer_length(&part->answer);
 	part_read(fleet, part, open);
 }
 
@@ -298,12 +298,12 @@ open_waits(struct fleet_open *open, int64_t now_ms)
 	}
 	for (size_t i = 0; i < open->part_count; i++) {
 		struct fleet_part *part = &open->parts[i];
-		if (!part->told && !part->late && part->until_ms <= now_ms && part->answered_ms == 0) {
+		if (!part->valid && !part->late && part->until_ms <= now_ms && part->answered_ms == 0) {
 			part->late = true;
 			part->until_ms = now_ms + FLEET_READ_MS;
 			open->wake_ms = part->until_ms > open->wake_ms ? part->until_ms : open->wake_ms;
 		}
-		if (broken && part->told && part->tree && part->tree->type == ANSWER_INT) {
+		if (broken && part->valid && part->tree && part->tree->type == ANSWER_INT) {
 			return false;
 		}
 		waits |= part->asked && part->answered_ms == 0 && part->until_ms > now_ms;
@@ -499,7 +499,7 @@ fleet_ask_page(struct fleet *fleet, const struct command *command, int64_t now_m
 }
 
 static void
-fleet_told(struct fleet *fleet, struct slice text)
+fleet_take_answer(struct fleet *fleet, struct slice text)
 {
 	struct slice from, rest = text;
 	uint64_t number;
@@ -521,9 +521,9 @@ fleet_told(struct fleet *fleet, struct slice text)
 		if (part->answered_ms != 0 || !slice_equal(slice_of(part->id), from)) {
 			continue;
 		}
-		if (fleet->kept_bytes + text.n <= FLEET_KEPT_BYTES) {
+		if (fleet->stored_bytes + text.n <= FLEET_STORED_BYTES) {
 			buffer_put(&part->answer, text.p, text.n);
-			fleet->kept_bytes += buffer_length(&part->answer);
+			fleet->stored_bytes += buffer_length(&part->answer);
 		}
 		part_read(fleet, part, open);
 		open_turn(fleet, open, part->answered_ms);
@@ -535,7 +535,7 @@ void
 fleet_asked(struct fleet *fleet, unsigned master, bool answer, struct slice text)
 {
 	if (answer) {
-		fleet_told(fleet, text);
+		fleet_take_answer(fleet, text);
 	} else {
 		serve_queue(fleet, master, text);
 	}

@@ -117,7 +117,7 @@ hour_verb(struct context *context, struct connection *c, const struct command *c
 	connection_written(c);
 }
 
-/* ---- what a daemon has told ---- */
+/* ---- what a daemon has answered ---- */
 
 /* Takes "0:120" off the text. False: it is no such thing. */
 static bool
@@ -223,7 +223,7 @@ write_hours(const struct fleet *fleet, const struct fleet_open *open, struct buf
 	int64_t running_ms = minutes_here(fleet->context, &here);
 	size_t daemons = 0;
 	for (size_t i = 0; i < open->part_count; i++) {
-		if (open->parts[i].told && part_minutes(&open->parts[i], &parser, &one)) {
+		if (open->parts[i].valid && part_minutes(&open->parts[i], &parser, &one)) {
 			minutes_add(&sum, &one);
 			daemons++;
 		}

@@ -77,13 +77,13 @@ struct fleet_part {
 	int64_t seen_ms;  /* when it last sent a master HELLO, CLOCK_BOOTTIME */
 	int64_t until_ms; /* it is waited for until then */
 	int64_t asked_ms;
-	int64_t answered_ms; /* 0: it has not */
-	int64_t clock_ms;    /* how far its wall clock is ahead of ours; 0 also if it has not told */
-	bool asked;          /* a master that is in use took the question */
-	bool told;
-	bool late;                   /* until_ms was put off once */
-	char why[96];                /* the error that it has answered; "": none */
-	struct buffer answer;        /* RESP */
+	int64_t answered_ms;  /* 0: it has not */
+	int64_t clock_ms;     /* how far its wall clock is ahead of ours; 0 also if it has not said so */
+	bool asked;           /* a master that is in use took the question */
+	bool valid;           /* it has answered as the request asks for */
+	bool late;            /* until_ms was put off once */
+	char why[96];         /* the error that it has answered; "": none */
+	struct buffer answer; /* RESP */
 	struct answer_parser parser; /* of answer; its tree lives as long */
 	const struct answer *tree;   /* NULL: there is none */
 };
@@ -126,8 +126,8 @@ struct fleet_open {
 
 TAILQ_HEAD(fleet_opens, fleet_open);
 
-/* Answers of other daemons that are kept, of all requests together. */
-#define FLEET_KEPT_BYTES (32 << 20)
+/* Answers of other daemons that are stored, of all requests together. */
+#define FLEET_STORED_BYTES (32 << 20)
 
 /* A request of another daemon that waits to be served. */
 struct fleet_ask {
@@ -190,7 +190,7 @@ struct fleet {
 	uint64_t number_turn; /* of the last fleet_number() */
 	struct fleet_opens opens;
 	size_t open_count;
-	size_t kept_bytes;      /* of answers, in all parts */
+	size_t stored_bytes;    /* of answers, in all parts */
 	struct fleet_ask *asks; /* a ring of FLEET_QUEUE_MAX; NULL: none came yet */
 	size_t ask_first, ask_count;
 	size_t spare;      /* daemons that may be asked in this ms, beside those at once */

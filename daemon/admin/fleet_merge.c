@@ -109,7 +109,7 @@ write_history(const struct fleet_open *open, size_t room, struct buffer *out, in
 	struct head *head;
 	buffer_init(&text, room);
 	for (size_t i = 0; m.heads && i < open->part_count; i++) {
-		if (open->parts[i].told) {
+		if (open->parts[i].valid) {
 			head_begin(&m.heads[m.n++], &open->parts[i], open, &m.parser);
 		}
 	}

@@ -178,7 +178,7 @@ peer_registered(struct fleet_peer *peer, struct slice line, int64_t time_ms, int
 	peer_seen(peer, line_next_number(&line), time_ms, now_ms);
 }
 
-/* Of those that no master has any more, nothing is kept. */
+/* Of those that no master has any more, nothing is stored. */
 static void
 peers_forget(struct fleet_peers *peers, int64_t now_ms)
 {
@@ -354,11 +354,11 @@ peer_answer_bytes(const struct fleet *fleet, const struct command *command)
 	size_t most = is_list(command) ? FLEET_PAGE_BYTES : FLEET_NAME_BYTES;
 	if (command->verb == VERB_HISTORY) {
 		/* The holds that are merged are kept all at once. */
-		size_t share = FLEET_KEPT_BYTES / 4 / fleet->peers.n;
+		size_t share = FLEET_STORED_BYTES / 4 / fleet->peers.n;
 		most = share > FLEET_PAGE_BYTES ? FLEET_PAGE_BYTES : share > most ? share : most;
 	}
 	if (command->verb == VERB_TOP) {
-		size_t share = FLEET_KEPT_BYTES / 4 / fleet->peers.n;
+		size_t share = FLEET_STORED_BYTES / 4 / fleet->peers.n;
 		most = share > FLEET_PAGE_BYTES / 2 ? FLEET_PAGE_BYTES / 2 : share;
 	}
 	return page < most ? page : most;

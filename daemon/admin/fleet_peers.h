@@ -18,7 +18,7 @@ struct fleet_peer;
 struct fleet_peers;
 struct lookup_answer;
 
-/* Takes over the daemons that a master has. sure: the master remembers all that it was told; otherwise a
+/* Takes over the daemons that a master has. sure: the master remembers all registrations; otherwise a
  * daemon that it does not list stays known until its registration is over. */
 void peers_take(struct fleet_peers *peers, unsigned master, const struct lookup_answer *answer, bool sure,
 	int64_t now_ms);

@@ -150,7 +150,7 @@ top_page(const struct context *context, const struct viewer *viewer, struct slic
 	return write_here(context, &request, &command, true, out) && !out->failed;
 }
 
-/* ---- what a daemon has told ---- */
+/* ---- what a daemon has answered ---- */
 
 /* The place of a key in an array of keys; the number of keys: it is not there. */
 static size_t
@@ -208,7 +208,7 @@ struct list {
 	/* The places of these in its rows. */
 	size_t waiters, longest, token, held;
 	struct slice row;            /* the head, in RESP; n == 0: the list is over */
-	int64_t longest_ms, held_ms; /* -1: nobody waits, it is not held */
+	int64_t longest_ms, held_ms; /* -1: no client waits, it is not held */
 };
 
 struct lists {
@@ -359,7 +359,7 @@ lists_begin(struct lists *lists, const struct fleet_open *open)
 		return false;
 	}
 	for (size_t i = 0; i < open->part_count; i++) {
-		if (open->parts[i].told) {
+		if (open->parts[i].valid) {
 			list_begin(&lists->list[lists->n++], &open->parts[i], &lists->parser);
 		}
 	}

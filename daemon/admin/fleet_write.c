@@ -71,7 +71,7 @@ count_silent(const struct fleet_open *open)
 	size_t n = 0;
 	assert(open->part_count == 0 || open->parts);
 	for (size_t i = 0; i < open->part_count; i++) {
-		n += !open->parts[i].told;
+		n += !open->parts[i].valid;
 	}
 	return n;
 }
@@ -82,7 +82,7 @@ write_silent(const struct fleet_open *open, struct buffer *out, int protocol, in
 	reply_write_array(out, count_silent(open));
 	for (size_t i = 0; i < open->part_count; i++) {
 		const struct fleet_part *part = &open->parts[i];
-		if (part->told) {
+		if (part->valid) {
 			continue;
 		}
 		reply_write_map(out, protocol, 5);
@@ -136,7 +136,7 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	const struct fleet_peer *self = peers_find(&fleet->peers, slice_of(fleet->context->facts.daemon_id));
 	const struct fleet_part *part = part_of(open, slice_of(peer->id));
 	const struct fleet_refusal *refusal = refusals_find(&fleet->refusals, peer->id, now_ms);
-	bool told = peer == self || (part && part->told);
+	bool answers = peer == self || (part && part->valid);
 	int64_t up_ms = clock_wall_us() / 1000 - peer->begun_s * 1000;
 	reply_write_map(out, protocol, shown_keys(SHOWN_PEER));
 	reply_write_pair_text(out, "host", peer->host);
@@ -147,15 +147,15 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	reply_write_pair_int(out, "uptime_ms", peer->begun_s == 0 ? -1 : up_ms > 0 ? up_ms : 0);
 	reply_write_pair_int(out, "seen_ms", peer->seen_ms > 0 ? now_ms - peer->seen_ms : -1);
 	reply_write_pair_int(out, "asked", peer == self ? open->answered : part && part->asked);
-	reply_write_pair_int(out, "answers", told);
+	reply_write_pair_int(out, "answers", answers);
 	reply_write_pair_int(out, "answer_ms",
-		part && told ? part->answered_ms - part->asked_ms
-		: told       ? 0
-			     : -1);
+		part && answers ? part->answered_ms - part->asked_ms
+		: answers       ? 0
+				: -1);
 	reply_write_pair_text(out, "settings", peer->settings);
 	settings_compare(out, self ? self->settings : peer->settings, peer->settings);
 	reply_write_pair_int(out, "here", peer == self);
-	reply_write_pair_int(out, "clock_ms", part && told ? part->clock_ms : 0);
+	reply_write_pair_int(out, "clock_ms", part && answers ? part->clock_ms : 0);
 	reply_write_pair_text(out, "refused", refusal ? refusal->why : "");
 }
 
@@ -279,7 +279,7 @@ picture_make(struct picture *picture, const struct fleet *fleet, const struct fl
 static bool
 part_knows(const struct fleet_part *part)
 {
-	return part->told && part->tree &&
+	return part->valid && part->tree &&
 	       (answer_get_int(part->tree, "holder_count", 0) > 0 ||
 		       answer_get_int(part->tree, "waiter_count", 0) > 0 ||
 		       (slice_equal(answer_get_text(part->tree, "kind"), SLICE("latch")) &&
@@ -289,19 +289,19 @@ part_knows(const struct fleet_part *part)
 static bool
 part_is(const struct fleet_part *part, const char *key, const char *word)
 {
-	return part->told && part->tree && slice_equal(answer_get_text(part->tree, key), slice_of(word));
+	return part->valid && part->tree && slice_equal(answer_get_text(part->tree, key), slice_of(word));
 }
 
-/* Whether each lease that the masters tell is one that its daemon retains without a hold. */
+/* Whether each lease that the masters report is one that its daemon retains without a hold. */
 static bool
-only_kept(const struct fleet_open *open, const struct picture *picture)
+only_retained(const struct fleet_open *open, const struct picture *picture)
 {
-	bool kept = picture->n > 0;
-	for (size_t i = 0; i < picture->n && kept; i++) {
+	bool retained = picture->n > 0;
+	for (size_t i = 0; i < picture->n && retained; i++) {
 		const struct fleet_part *part = part_of(open, picture->owners[i].daemon);
-		kept = part && part_is(part, "state", "leased");
+		retained = part && part_is(part, "state", "leased");
 	}
-	return kept;
+	return retained;
 }
 
 /* Permits that are held: each daemon tells how many are through it, and for a silent one the masters do. */
@@ -339,7 +339,7 @@ state_of(const struct fleet_open *open, const struct picture *picture)
 		return SLICE("withheld");
 	}
 	if (picture->n > 0 || picture->foreign >= picture->majority) {
-		return only_kept(open, picture) ? SLICE("leased") : SLICE("held");
+		return only_retained(open, picture) ? SLICE("leased") : SLICE("held");
 	}
 	if (picture->none < picture->majority) {
 		return SLICE("unknown");
@@ -572,7 +572,7 @@ write_list(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	struct slice elements = {0};
 	uint64_t inner = 0, next = 0;
 	char text[NUMBER_TEXT_MAX];
-	bool page = part && part->told && part_page(part, open->cursor, &inner, &elements);
+	bool page = part && part->valid && part_page(part, open->cursor, &inner, &elements);
 	if (part && page && inner != 0) {
 		next = fleet_cursor(peer_digits(part->id), inner);
 	} else if (part) {
@@ -597,12 +597,12 @@ write_break(const struct fleet_open *open, struct connection *c)
 	const struct fleet_part *silent = NULL;
 	for (size_t i = 0; i < open->part_count; i++) {
 		const struct fleet_part *part = &open->parts[i];
-		if (part->told && part->tree && part->tree->type == ANSWER_INT) {
+		if (part->valid && part->tree && part->tree->type == ANSWER_INT) {
 			reply_write_int(connection_out(c), part->tree->n);
 			connection_written(c);
 			return;
 		}
-		silent = part->told || (silent && silent->asked) ? silent : part;
+		silent = part->valid || (silent && silent->asked) ? silent : part;
 	}
 	if (!silent) {
 		connection_error(

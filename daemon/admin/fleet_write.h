@@ -36,7 +36,7 @@ int64_t fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_m
 /* The part of the daemon with this id; NULL: it was not asked. */
 const struct fleet_part *part_of(const struct fleet_open *open, struct slice id);
 
-/* What the client is told of it. */
+/* What the client is shown of it. */
 void part_describe(const struct fleet_part *holding, char out[CONTEXT_TEXT_MAX]);
 
 /* Whether the bytes of the part, well-formed RESP, answer what was asked. An error does not, apart from

@@ -153,7 +153,7 @@ history_room(struct history *h, size_t n)
 		struct entry *filler = entry_at(h, h->head);
 		filler->bytes = (uint32_t)skipped;
 		h->head += skipped;
-		/* With fewer bytes than an entry, only its length is there: it is told by that. */
+		/* With fewer bytes than an entry, only its length is there: it is recognised by that. */
 		if (skipped >= sizeof *filler) {
 			filler->name_n = 0;
 		}

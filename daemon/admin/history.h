@@ -6,7 +6,7 @@
  *
  *     buckets[hash] ──▶ hold ──before──▶ hold ──before──▶ older than the tail: the end
  *
- * It is only told what happened: nothing depends on it.
+ * It only records what happened: nothing depends on it.
  */
 #ifndef ADMIN_HISTORY_H
 #define ADMIN_HISTORY_H

@@ -143,7 +143,7 @@ search_is(const struct search *s, struct slice match, const struct viewer *viewe
 	       (all || strcmp(s->user, viewer->user->name) == 0);
 }
 
-/* One that nobody has asked for in the last second gives way. NULL: there is none, or no memory. */
+/* One that no client has asked for in the last second gives way. NULL: there is none, or no memory. */
 static struct search *
 search_new(struct longest *longest, struct slice match, const struct viewer *viewer, int64_t now_ms)
 {

@@ -327,9 +327,9 @@ inspect(struct report *report, struct slice name, uint64_t cursor, struct buffer
 static void
 write_lock(const struct report *report, struct buffer *b, const void *arg)
 {
-	static const struct hold_view nobody = {0};
+	static const struct hold_view none = {0};
 	const struct resource_view *view = arg;
-	const struct hold_view *hold = view->held ? &view->hold : &nobody;
+	const struct hold_view *hold = view->held ? &view->hold : &none;
 	write_map(report, b, shown_keys(SHOWN_NAME));
 	write_bulk(report, b, "name", view->name);
 	write_text(report, b, "kind", kind_word(view->kind));

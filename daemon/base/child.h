@@ -30,9 +30,9 @@ typedef void child_ended(void *arg, const char *failed);
 /*
  * Runs a program with the environment of this process, as the leader of a process group. It has /dev/null,
  * its output is heard, and it has a copy of the descriptor given, which stays the caller's; all others have
- * to be close-on-exec. After most_ms it is killed, and a second later it is told at the latest. No memory is
- * copied, however much this process has, and the loop waits only until the program is loaded. NULL with
- * errno.
+ * to be close-on-exec. After most_ms it is killed, and a second later its end is reported at the latest. No
+ * memory is copied, however much this process has, and the loop waits only until the program is loaded. NULL
+ * with errno.
  */
 struct child *child_run(struct event_base *base, const char *path, char *const argv[], int given,
 	int64_t most_ms, child_ended *ended, void *arg) __attribute__((warn_unused_result));

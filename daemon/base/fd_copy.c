@@ -31,9 +31,9 @@ fd_copy_keep(struct fd_copy *copy)
 	*copy = (struct fd_copy){0};
 	pthread_mutex_init(&copy->mutex, NULL);
 	pthread_cond_init(&copy->changed, NULL);
-	copy->kept = thread_begin(&copy->thread, THREAD_STACK_BYTES, THREAD_JOINED, copy_work, copy);
+	copy->has_thread = thread_begin(&copy->thread, THREAD_STACK_BYTES, THREAD_JOINED, copy_work, copy);
 	pthread_mutex_lock(&copy->mutex);
-	while (copy->kept && !copy->made)
+	while (copy->has_thread && !copy->made)
 		pthread_cond_wait(&copy->changed, &copy->mutex);
 	pthread_mutex_unlock(&copy->mutex);
 }
@@ -45,7 +45,7 @@ fd_copy_end(struct fd_copy *copy)
 	copy->ends = true;
 	pthread_cond_broadcast(&copy->changed);
 	pthread_mutex_unlock(&copy->mutex);
-	if (copy->kept)
+	if (copy->has_thread)
 		pthread_join(copy->thread, NULL);
 	pthread_cond_destroy(&copy->changed);
 	pthread_mutex_destroy(&copy->mutex);

@@ -11,12 +11,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Must not move while it is kept. */
+/* Must not move between fd_copy_keep() and fd_copy_end(). */
 struct fd_copy {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	pthread_t thread;
-	bool kept; /* there is a thread */
+	bool has_thread;
 	bool made; /* or it cannot be made, as some filters of system calls forbid it */
 	bool ends;
 };

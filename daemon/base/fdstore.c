@@ -133,7 +133,7 @@ fdstore_put(struct fdstore *store, int fd)
 	char name[NOTIFY_NAME_MAX + 1];
 	int slot;
 
-	/* What is told before has to be heard before. */
+	/* What was sent before has to be read before. */
 	store->behind |= store->most > 0 && store->leaving > 0;
 	if (store->used >= store->most || store->leaving > 0)
 		return FDSTORE_NONE;

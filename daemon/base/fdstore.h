@@ -29,7 +29,7 @@ struct fdstore {
 	uint8_t *slots; /* of each the state; NULL: nothing is stored */
 	size_t most;    /* slots that may be used: FDSTORE_SLOTS, or as many as the manager keeps */
 	size_t used;    /* slots that are not free */
-	size_t leaving; /* of these, those whose descriptor the manager could not be told to forget yet */
+	size_t leaving; /* of these, those whose descriptor the manager has not been asked to forget yet */
 	size_t next;    /* a search for a free slot begins here */
 	bool behind;    /* the manager did not listen when a descriptor was to be put; the caller clears it */
 	struct descriptors left; /* by the process before, and not taken yet */

@@ -41,7 +41,7 @@ int notify_init(struct notify *notify) __attribute__((warn_unused_result));
 void notify_done(struct notify *notify);
 
 /* Best effort, as with every datagram: sending never waits. status may be NULL. False: the manager is behind,
- * and has to be told again. */
+ * and has to be notified again. */
 bool notify_ready(const struct notify *notify, const char *status);
 void notify_reloading(const struct notify *notify); /* call notify_ready() when the reload is done */
 /* The end takes at most most_ms: the service manager extends its own timeout to that, if it is shorter. */

@@ -38,7 +38,7 @@ is_open(const char *path, unsigned *mode)
 }
 
 static bool
-is_kept(const struct secrets *secrets, const char *path)
+is_listed(const struct secrets *secrets, const char *path)
 {
 	for (size_t i = 0; i < secrets->n; i++) {
 		if (strcmp(secrets->list[i].path, path) == 0) {
@@ -53,7 +53,7 @@ secrets_add(struct secrets *secrets, const char *path)
 {
 	unsigned mode;
 	if (!path || path[0] == '\0' || strlen(path) >= PATH_MAX || secrets->n == SECRETS_MAX ||
-		is_kept(secrets, path) || !is_open(path, &mode)) {
+		is_listed(secrets, path) || !is_open(path, &mode)) {
 		return;
 	}
 	struct secret_file *file = &secrets->list[secrets->n++];

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SECRETS_MAX      16 /* open ones; further ones are not kept */
+#define SECRETS_MAX      16 /* open ones; further ones are left out */
 #define SECRETS_TEXT_MAX (PATH_MAX + 128)
 
 /* Which file, what its mode means, and what to do. With the path twice and the mode. */

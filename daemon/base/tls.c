@@ -275,7 +275,7 @@ method_new(void)
 }
 
 /* OpenSSL reads on until there are data. So that new keys without an end do not keep it reading for seconds,
- * it is told that the peer has ended its side; tls_read() finds out why. */
+ * it is made to believe that the peer has ended its side; tls_read() finds out why. */
 static void
 count_records(int written, int version, int type, const void *data, size_t n, SSL *ssl, void *arg)
 {

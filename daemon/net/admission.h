@@ -75,7 +75,7 @@ void admission_accepted(void *arg, struct listener *listener, int fd, const stru
 void admission_paused(void *arg, struct listener *listener, int error);
 
 /* The client has logged in as this user; the caller sets identity.user. False: the user has as many clients
- * as allowed; the connection was told so and is closed. */
+ * as allowed; the connection was answered so and is closed. */
 bool admission_login(struct admission *admission, struct connection *connection,
 	const struct access_user *user) __attribute__((warn_unused_result));
 /* The TLS handshake is complete, and the client is logged in if its certificate does so. */

@@ -658,7 +658,7 @@ connection_settle_fd(struct connection *c)
 	}
 }
 
-/* The next one would be lost, too, so the client is told and has to come again. */
+/* The next one would be lost, too, so the client is answered so, and has to come again. */
 void
 connection_out_of_numbers(struct connection *c)
 {

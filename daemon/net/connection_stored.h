@@ -4,8 +4,8 @@
  *
  * The service manager has the socket of each in a slot (fdstore.h), and memory that outlives the process has
  * a mark for each slot. It is set before the daemon reads from the connection, before it writes to it, and
- * before the ledger says what the client has to be told; it is cleared in the end of a turn if nothing of the
- * connection is under way then. If the process is killed while the mark is set, the connection ends: its
+ * before the ledger says what has to be sent to the client; it is cleared at the end of a turn if nothing of
+ * the connection is under way then. If the process is killed while the mark is set, the connection ends: its
  * requests may have been carried out, and its answers written, or not. A mark costs no system call, and other
  * connections pay for one check of their slot.
  */
@@ -34,7 +34,7 @@ bool connection_store(struct connection *connection);
 /* The service manager forgets it. What the ledger says of it counts no more: its slot stays marked. */
 void connection_unstore(struct connection *connection);
 bool connection_is_stored(const struct connection *connection);
-/* Marks it as busy if it is stored: its client is about to be told something. */
+/* Marks it as busy if it is stored: something is about to be sent to its client. */
 void connection_touch(struct connection *connection);
 
 /* The next process must not go on with this connection, until connections_settle(). */

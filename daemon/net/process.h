@@ -23,7 +23,7 @@ struct record;
 	"the process is in a PID namespace this daemon does not see: start the daemon's container with "     \
 	"--pid=host, or its pod with hostPID: true or shareProcessNamespace: true"
 
-/* What can be told of a process by its identity. Only one that is known to have ended has ended: the others
+/* What the identity of a process shows. Only one that is known to have ended has ended: the others
  * may be working. */
 enum process_sight {
 	PROCESS_RUNS,
@@ -90,8 +90,8 @@ int process_open(struct process process, enum process_sight *sight) __attribute_
 
 /*
  * Watches a process again that this session is bound to, whatever the limits. If it has ended meanwhile, or
- * cannot be seen here, that is told in the next turn of the loop; if it cannot be watched now, that is tried
- * again: the session must not end while the process may be alive. False: out of memory.
+ * cannot be seen here, that is reported in the next turn of the loop; if it cannot be watched now, that is
+ * tried again: the session must not end while the process may be alive. False: out of memory.
  */
 bool processes_restore(struct processes *set, struct process process, session_id session, int64_t uid)
 	__attribute__((warn_unused_result));

@@ -352,7 +352,7 @@ vote_texts(struct vote *vote, struct slice *texts[VOTE_TEXTS_MAX])
 }
 
 void
-batch_keep(struct reserve *reserve, struct batch *batch, const struct vote *votes)
+batch_withhold(struct reserve *reserve, struct batch *batch, const struct vote *votes)
 {
 	struct slice *texts[VOTE_TEXTS_MAX];
 	size_t bytes = 0;

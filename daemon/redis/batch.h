@@ -80,7 +80,7 @@ void batch_forget_keys(struct batch *batch);
 void batch_free(struct batch *batch);
 
 /* Copies the votes of its calls, with what they point to. */
-void batch_keep(struct reserve *reserve, struct batch *batch, const struct vote *votes);
+void batch_withhold(struct reserve *reserve, struct batch *batch, const struct vote *votes);
 
 /* First in, first out. */
 struct batches {

@@ -72,7 +72,7 @@ bool embedded_has_program(const char *program, char why[EMBEDDED_WHY_MAX]);
 void embedded_relied_on(struct embedded *embedded, int64_t until_ms);
 
 /* Stops the master. clean: no grant is live any more, so the next start may trust an empty master. until_ms:
- * from then on no client relies on a grant; INT64_MAX: as embedded_relied_on() was told. */
+ * from then on no client relies on a grant; INT64_MAX: as given to embedded_relied_on(). */
 void embedded_free(struct embedded *embedded, bool clean, int64_t until_ms);
 
 /* A child of this process was reaped, with this status. False: it is not the server. True: the end of the

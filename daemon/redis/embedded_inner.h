@@ -34,7 +34,7 @@ enum ending_kind {
  *
  * The record is one line in the file `ending`. A daemon writes it when it begins, from time to time while
  * there are holds, and when it ends. So the record of a killed daemon is no earlier than the deadlines that
- * its clients were told. Deadlines are of CLOCK_BOOTTIME, and mean nothing in another boot.
+ * were announced to its clients. Deadlines are of CLOCK_BOOTTIME, and mean nothing in another boot.
  *
  * The directory may be a copy, of an image or a backup, or may have gone back to a snapshot: then the record
  * is that of an earlier daemon than the last one. So it counts in the file only that it was written to, and

@@ -50,7 +50,7 @@ struct finder {
 	struct opinion believed; /* when found */
 	struct replicas_found replicas;
 	int64_t since_ms;
-	char why[FINDER_WHY_MAX]; /* told last; "": not lost */
+	char why[FINDER_WHY_MAX]; /* reported last; "": not lost */
 	size_t count;
 	struct watcher watchers[];
 };
@@ -323,7 +323,7 @@ watcher_tell(const struct watcher *w, char *text, size_t n)
 		snprintf(text, n, "%s", w->why);
 }
 
-/* No majority names a master. This is told when each address has been heard, or could not be reached. */
+/* No majority names a master. This is reported when each address has answered, or could not be reached. */
 static void
 finder_lose(struct finder *f)
 {
@@ -423,7 +423,7 @@ finder_decide(struct finder *f)
 /* ---- hearing ---- */
 
 static void
-watcher_told(struct watcher *w, size_t question, const struct redisReply *reply)
+watcher_answered(struct watcher *w, size_t question, const struct redisReply *reply)
 {
 	const struct inquiry inquiry = watcher_inquiry(w);
 
@@ -463,7 +463,7 @@ on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply 
 	if (fate != LINK_ANSWERED)
 		return;
 	if (context != &about_subscription) {
-		watcher_told(w, (size_t)((const char *)context - about_master), reply);
+		watcher_answered(w, (size_t)((const char *)context - about_master), reply);
 	} else if (reply->type == REDIS_REPLY_ERROR && !w->no_push) {
 		LOG_EVENT(w->finder->log, LOG_INFO_LEVEL, "sentinel.no_push",
 			log_text("sentinel", link_where(w->link)), log_text("why", reply->str));

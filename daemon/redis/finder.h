@@ -61,7 +61,7 @@ struct finder_found {
 /* Called from the event loop only, never from within the functions below. None may free the finder. */
 struct finder_hooks {
 	/* The first answer, and every other one: the master is another, or has other replicas. False:
-	 * out of memory, so it is told again. */
+	 * out of memory, so it is reported again. */
 	bool (*found)(void *arg, const struct finder_found *found);
 	/* No majority names an address, for a new reason. What was found before may still be so. */
 	void (*lost)(void *arg, const char *why);

@@ -37,7 +37,7 @@ struct opinion {
 	size_t aliases;        /* CLUSTER: other addresses of the same server */
 	struct whereabouts alias[FINDER_ALIASES_MAX];
 	unsigned replicas;            /* that it counts */
-	struct roster named;          /* their names, as far as they are told; see replicas.h */
+	struct roster named;          /* their names, as far as they are known; see replicas.h */
 	struct roster addresses;      /* CLUSTER: of these, in that order */
 	struct roster previous;       /* CLUSTER: replicas that may follow the master before */
 	int64_t epoch;                /* of its configuration: a failover makes it greater */

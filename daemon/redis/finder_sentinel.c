@@ -51,7 +51,7 @@ opinion_read(const struct redisReply *reply, struct opinion *out)
 	return true;
 }
 
-/* Their addresses. A sentinel that does not tell them has told how many there are. */
+/* Their addresses. A sentinel that does not name them has said how many there are. */
 static void
 names_read(const struct redisReply *reply, struct opinion *out)
 {

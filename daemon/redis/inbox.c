@@ -184,7 +184,7 @@ on_up(void *arg)
 	link_flush(inbox->link);
 }
 
-/* OPTIN: no key is ever tracked, only the loss of all of them is told. */
+/* OPTIN: no key is ever tracked, only the loss of all of them is announced. */
 static void
 inbox_track(struct inbox *inbox, long long id)
 {
@@ -235,7 +235,8 @@ inbox_listen(struct inbox *inbox, struct slice name, bool on)
 	link_flush(inbox->link);
 }
 
-/* The pool is not told: every wait has a timer beside the inbox, and the next subscription is told. */
+/* The pool is not notified: every wait has a timer beside the inbox, and the next subscription is reported.
+ */
 static void
 on_down(void *arg, const char *why)
 {

@@ -51,7 +51,7 @@ struct link {
 	int64_t since_ms;        /* of UP */
 	int64_t due_ms;          /* UP: an answer is due since; 0: none is */
 	bool suspect, ends;      /* ends: link_end() was called, so its end is no trouble */
-	bool away_told;          /* why has been told and logged */
+	bool away_reported;      /* why has been reported and logged */
 	bool flaps; /* breaks soon after each login, with the same why: logged again once it stays up */
 	char why[WHY_MAX];
 
@@ -200,11 +200,11 @@ static void
 link_tell_down(struct link *link, const char *why, bool was_up)
 {
 	bool again = strcmp(why, link->why) == 0;
-	if (!was_up && link->away_told && again)
+	if (!was_up && link->away_reported && again)
 		return;
 	link->flaps = was_up && again && link->failures > 1;
 	snprintf(link->why, sizeof link->why, "%s", why);
-	link->away_told = true;
+	link->away_reported = true;
 	if (!link->flaps)
 		LOG_EVENT(link->log, link->ends ? LOG_INFO_LEVEL : LOG_WARNING_LEVEL, "link.down",
 			log_text("client_name", link->settings.client_name), link_log_where(link),
@@ -251,7 +251,7 @@ link_login_done(struct link *link)
 {
 	link_move(link, UP);
 	link->since_ms = clock_ms();
-	link->away_told = false;
+	link->away_reported = false;
 	link->suspect = false;
 	link->stats->master_connects++;
 	timeout_set(link->timeout, link->settings.reply_ms / 2 + 1);

@@ -218,10 +218,10 @@ static void
 member_retry(struct member *m, int error)
 {
 	const char *why = error ? strerror(error) : "out of memory";
-	bool told = m->retries;
+	bool reported = m->retries;
 	m->retries = true;
 	masters_later(m->masters, LINK_RETRY_MAX_MS);
-	if (!told) {
+	if (!reported) {
 		LOG_EVENT(m->masters->log, LOG_WARNING_LEVEL, "link.down", log_text("master", m->address),
 			log_text("why", why));
 		on_link_down(m, 0, why);

@@ -38,14 +38,14 @@ struct pool_link {
 	size_t scripts_due; /* SCRIPT LOADs without an answer yet */
 	struct groups groups;
 	unsigned lone; /* commands in a row for one name, with at most one other under way; up to LONE_MIN */
-	struct batches sent;         /* under way, in the order of their answers */
-	struct batches kept;         /* answered, in that order; withheld until replicas have acknowledged */
-	unsigned commands;           /* not yet written */
-	unsigned waits;              /* rounds under way */
-	bool wait_due;               /* something was sent after the last round */
-	struct replicas_round round; /* whose answers arrive */
+	struct batches sent;            /* under way, in the order of their answers */
+	struct batches withheld;        /* answered, in that order, until replicas have acknowledged */
+	unsigned commands;              /* not yet written */
+	unsigned waits;                 /* rounds under way */
+	bool wait_due;                  /* something was sent after the last round */
+	struct replicas_round round;    /* whose answers arrive */
 	unsigned asked[POOL_WAITS_MAX]; /* of the replicas by the WAIT of each round under way */
-	unsigned again;                 /* rounds that have told nothing of what is kept */
+	unsigned again;                 /* rounds that have said nothing of what is withheld */
 	struct lookups lookups;
 };
 
@@ -65,7 +65,7 @@ struct pool {
 	struct inbox *inbox;
 	struct finder *finder;     /* NULL: the master has a fixed address */
 	bool clustered;            /* it is the owner of a slot of a cluster */
-	bool found;                /* the finder has told where the master is */
+	bool found;                /* the finder has found the master */
 	bool doubted;              /* the server there is no master */
 	bool leaving;              /* doubted, and leave is set */
 	int64_t leave_ms;          /* how long it is put up with; 0: not doubted */

@@ -5,8 +5,8 @@
  *            └─────────▶ unsent ────────────────── (next turn) ──────────────────────▶ votes
  *
  * Where replicas have to acknowledge, one round of replicas.h follows all that a turn has sent, and the votes
- * of what it covers are told when it is answered. A second round may be behind the first; more would only
- * split what the next one can cover together.
+ * of what it covers are delivered when it is answered. A second round may be behind the first; more would
+ * only split what the next one can cover together.
  */
 #include "daemon/redis/pool_link.h"
 
@@ -49,7 +49,7 @@ pool_link_say(struct pool_link *l, const char *context, int argc, const char *co
 /*
  * One client at work gives a name back and locks the next one. The kernel acknowledges the answers to both
  * while the second is read, and takes longer for that than for all the rest of reading; so the first, which
- * nobody waits for, is acknowledged by itself. Where there are more, what is sent to the master does it by
+ * no client waits for, is acknowledged by itself. Where there are more, what is sent to the master does it by
  * the way.
  */
 static void
@@ -185,15 +185,15 @@ pool_link_probe(struct pool_link *l)
 
 /* ---- votes in ---- */
 
-/* What is kept, in the order in which it was answered. */
+/* The withheld votes, in the order in which they were answered. */
 static void
-pool_link_tell_kept(struct pool_link *l, bool acknowledged)
+pool_link_deliver_withheld(struct pool_link *l, bool acknowledged)
 {
 	struct pool *pool = l->pool;
 	struct batch *batch;
 	size_t i;
 
-	while ((batch = batches_take(&l->kept))) {
+	while ((batch = batches_take(&l->withheld))) {
 		for (i = 0; i < batch->n; i++) {
 			struct vote *vote = &batch->votes[i];
 
@@ -206,15 +206,15 @@ pool_link_tell_kept(struct pool_link *l, bool acknowledged)
 	}
 }
 
-/* Tells the votes now, or keeps them: for their own sake, or behind others. The batch is gone then. */
+/* Delivers the votes now, or withholds them: for their own sake, or behind others. The batch is gone then. */
 static void
 pool_link_hand_over(struct pool_link *l, struct batch *batch, const struct vote *votes)
 {
 	size_t i;
 
-	if (batch->acked || l->kept.head) {
-		batch_keep(&l->groups.reserve, batch, votes);
-		batches_put(&l->kept, batch);
+	if (batch->acked || l->withheld.head) {
+		batch_withhold(&l->groups.reserve, batch, votes);
+		batches_put(&l->withheld, batch);
 		return;
 	}
 	for (i = 0; i < batch->n; i++)
@@ -343,7 +343,7 @@ pool_link_judged(struct pool_link *l, enum link_fate fate, const struct redisRep
 	bool again;
 
 	if (fate != LINK_ANSWERED) {
-		pool_link_tell_kept(l, false);
+		pool_link_deliver_withheld(l, false);
 		return;
 	}
 	worth = pool_judge(pool, &l->round, l->asked[0], reply);
@@ -354,7 +354,7 @@ pool_link_judged(struct pool_link *l, enum link_fate fate, const struct redisRep
 		l->again = 0;
 		if (worth == REPLICAS_AGAIN)
 			(void)pool_judge(pool, &l->round, 0, NULL);
-		pool_link_tell_kept(l, worth == REPLICAS_ENOUGH);
+		pool_link_deliver_withheld(l, worth == REPLICAS_ENOUGH);
 	}
 	if (pool->replicas.change.due && l->up)
 		pool_link_join(l);
@@ -434,7 +434,7 @@ on_link_down(void *arg, const char *why)
 	l->waits = l->again = 0;
 	l->wait_due = false;
 	l->round = (struct replicas_round){.target = -1, .acknowledged = -1};
-	pool_link_tell_kept(l, false);
+	pool_link_deliver_withheld(l, false);
 	groups_close(&l->groups, pool_link_send_group, l);
 	/* The votes may lead to more calls on what the driver does not know to be down yet: these are
 	 * answered before it does, too. A driver that never stops asking gets the rest of its answers behind.
@@ -484,7 +484,7 @@ pool_link_open(
 {
 	l->pool = pool;
 	batches_init(&l->sent);
-	batches_init(&l->kept);
+	batches_init(&l->withheld);
 	l->link = link_new(base, settings, &link_hooks, l, pool->log, pool->stats);
 	return l->link != NULL;
 }
@@ -500,6 +500,6 @@ pool_link_close(struct pool_link *l)
 {
 	link_free(l->link);
 	batches_done(&l->sent);
-	batches_done(&l->kept);
+	batches_done(&l->withheld);
 	groups_done(&l->groups);
 }

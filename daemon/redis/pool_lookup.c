@@ -40,7 +40,7 @@ pool_lookup(struct pool *pool, uint64_t id, const struct call *about, bool daemo
 	return true;
 }
 
-/* A master that has forgotten the scripts is told of them by the next call. */
+/* A master that has forgotten the scripts gets them with the next call. */
 void
 pool_link_lookup_answered(struct pool_link *l, const struct redisReply *reply)
 {

@@ -44,7 +44,7 @@ replicas_disbelieve(const struct replicas *r, const struct call *call, struct vo
 struct quota {
 	struct roster group;
 	struct roster rest; /* without the master before; empty: this is the same one */
-	unsigned unnamed;   /* further members whose names nobody told */
+	unsigned unnamed;   /* further members whose names are unknown */
 };
 
 static struct slice
@@ -140,9 +140,9 @@ quota_lacks(const struct replicas *r, const struct quota *q, const struct roster
 static unsigned
 quota_needs(const struct replicas *r, const struct quota *q)
 {
-	static const struct roster nobody;
+	static const struct roster none;
 
-	return quota_lacks(r, q, &nobody);
+	return quota_lacks(r, q, &none);
 }
 
 unsigned
@@ -223,7 +223,7 @@ replicas_read_group(struct replicas_round *round, const struct redisReply *reply
 		if (fields[i]->type != REDIS_REPLY_STRING && fields[i]->type != REDIS_REPLY_NIL)
 			return;
 	}
-	round->told = true;
+	round->stored_known = true;
 	if (fields[0]->type == REDIS_REPLY_STRING)
 		roster_read(&round->members, (struct slice){fields[0]->str, fields[0]->len});
 	if (fields[1]->type == REDIS_REPLY_STRING && round->members.n > 0)
@@ -339,7 +339,7 @@ lines_read(struct replicas *r, const struct redisReply *reply, int64_t offset, s
 	}
 	known = r->attached;
 	r->strangers = add_strangers(r, &known, strangers, &r->attached);
-	/* Of these beyond the ones that are named nobody knows anything. */
+	/* Nothing is known of those beyond the ones that are named. */
 	strangers_reached = strangers_reached > r->strangers ? strangers_reached - r->strangers : 0;
 	(void)add_strangers(r, &known, strangers_reached, reached);
 }
@@ -533,7 +533,7 @@ replicas_judge(struct replicas *r, const struct replicas_round *round, unsigned 
 	int64_t offset;
 	size_t n;
 
-	if (!round->told || round->target < 0 || !info_of_master(reply, &offset, replid) ||
+	if (!round->stored_known || round->target < 0 || !info_of_master(reply, &offset, replid) ||
 		strcmp(replid, round->replid) != 0) {
 		replicas_fail(r);
 		return REPLICAS_TOO_FEW;
@@ -554,12 +554,12 @@ replicas_judge(struct replicas *r, const struct replicas_round *round, unsigned 
 void
 replicas_fail(struct replicas *r)
 {
-	static const struct roster nobody;
+	static const struct roster none;
 	struct quota quotas[QUOTAS_MAX];
 	size_t n = quotas_of(r, quotas);
 
 	r->change.due = false;
-	count(r, quotas, n, &nobody, false);
+	count(r, quotas, n, &none, false);
 }
 
 /* ---- others ---- */

@@ -53,7 +53,7 @@ struct redisReply;
 struct replicas_found {
 	char self[ROSTER_NAME_MAX]; /* the master, as members are named */
 	bool ids;                   /* members have ids, not addresses */
-	unsigned count;             /* replicas that they count; more than are named if names are not told */
+	unsigned count;             /* replicas that they count; more than are named if names are not given */
 	struct roster named;        /* replicas, also those that are down */
 	struct roster addresses; /* of named, in that order, as INFO tells them; empty: names are addresses */
 	struct roster previous;  /* may follow the master before; they count while no group is stored */
@@ -75,7 +75,7 @@ struct replicas {
 	struct roster members, joining; /* as they were stored last; empty: not known */
 	bool remembered;                /* only here: the master has lost its data, and stores none */
 	struct roster attached;         /* that were connected to the master, when it was asked last, */
-	unsigned strangers;             /* and so many that nobody names */
+	unsigned strangers;             /* further ones without a name */
 	struct roster forgotten;        /* an operator has declared them gone, and they are stored still */
 	/* From here on in the stream the stored group has been the present one. */
 	char settled_replid[REPLICAS_REPLID];
@@ -89,7 +89,7 @@ struct replicas {
 
 /* What a connection has heard of a round. */
 struct replicas_round {
-	bool told; /* which group is stored, or that none is */
+	bool stored_known; /* which group is stored, or that none is */
 	bool stored;
 	struct roster members, joining;
 	int64_t target; /* offset; -1: not known */

@@ -25,8 +25,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define TLS_RECORDS 4      /* that are read before their replies are told */
-#define TURN_NS     500000 /* for so long answers are told; then others have their turn */
+#define TLS_RECORDS 4      /* that are read before their replies are delivered */
+#define TURN_NS     500000 /* answers are delivered for so long; then others have their turn */
 
 #if HIREDIS_MAJOR < 1
 #define ARRAY_SIZE int
@@ -52,7 +52,7 @@ struct stream {
 	int64_t received_ms;
 	bool handshaking; /* the TLS handshake is not complete */
 	bool mute;   /* a write failed and why is set; what the master said before it closed is read first */
-	bool behind; /* replies may be left that were read and not told; `again` is due */
+	bool behind; /* replies may be left that were read and not delivered; `again` is due */
 	bool broken; /* why is set; end() follows */
 	char why[256];
 };
@@ -197,7 +197,7 @@ stream_handshake(struct stream *stream)
 	}
 }
 
-/* What was read is told before more is read: also before the end of the connection. */
+/* What was read is delivered before more is read: also before the end of the connection. */
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {

@@ -30,8 +30,8 @@ struct stream_hooks {
 	void (*connected)(void *arg);
 	/* One reply; it is freed afterwards. None follows after stream_break(). */
 	void (*reply)(void *arg, const struct redisReply *reply);
-	/* It did not connect, or the connection is of no more use; every reply that arrived has been told.
-	 * The callee frees the stream. */
+	/* It did not connect, or the connection is of no more use; every reply that arrived has been
+	 * delivered. The callee frees the stream. */
 	void (*end)(void *arg, const char *why);
 };
 

@@ -467,7 +467,7 @@ number_cut(struct slice *text, int64_t *n)
 /* What a reply tells once for all its calls. */
 struct head {
 	int64_t time_us;
-	int64_t highest; /* token; 0: not told */
+	int64_t highest; /* token; 0: not given */
 	int64_t first;   /* of a text reply: the first token */
 };
 

@@ -40,7 +40,7 @@ dispatch_allows(struct connection *c, const struct command *command)
 		connection_error(c, CODE_ERR, "this is answered by a push: send HELLO 3 first");
 		return false;
 	}
-	/* In RESP2 an answer could not be told from an event. */
+	/* In RESP2 an answer could not be distinguished from an event. */
 	if (who->streams && who->protocol < 3 && !(flags & COMMAND_OPEN) && command->verb != VERB_PING) {
 		connection_error(c, CODE_ERR,
 			"this connection is a stream of events: only PING, RESET and QUIT, or send "

@@ -291,15 +291,15 @@ START_TEST(a_ledger_that_a_process_keeps_is_left_alone)
 {
 	struct ledger_file *f = published("what was told"), *next;
 	expect_not_taken(path, LEDGER_LEFT, "another process keeps it");
-	ck_assert(ledger_file_kept(path));
+	ck_assert(ledger_file_is_held(path));
 	next = begun("of another daemon");
 	ck_assert(!ledger_file_publish(next, NULL, why));
 	ck_assert_ptr_nonnull(strstr(why, "another process keeps it"));
 	ledger_file_close(f);
 	/* The one that would have replaced it is still kept. */
-	ck_assert(ledger_file_kept(path));
+	ck_assert(ledger_file_is_held(path));
 	ledger_file_close(next);
-	ck_assert(!ledger_file_kept(path));
+	ck_assert(!ledger_file_is_held(path));
 	expect_taken(path, "what was told");
 	/* Nor is one replaced that the daemon may come back for. */
 	next = begun("of another daemon");

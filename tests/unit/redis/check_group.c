@@ -313,7 +313,7 @@ START_TEST(a_hello_that_waits_keeps_all_that_it_told)
 	}
 	ck_assert(reserve_fill(&reserve));
 	batch = batch_of(&reserve, &call);
-	batch_keep(&reserve, batch, &vote);
+	batch_withhold(&reserve, batch, &vote);
 	memset(reply, '!', sizeof reply);
 	vote = batch->votes[0];
 	for (size_t i = 0; i < TOLD; i++)
