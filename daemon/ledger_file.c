@@ -421,7 +421,7 @@ ledger_file_append(struct ledger_file *f, const void *entries, size_t n)
 /* Whether the file at the path, which is not one of this process, may be replaced: none is there, or a ledger
  * that no process can use. It stays locked until then by *fd; -1: there is none. */
 static bool
-place_is_free(const char *path, int *fd, char why[LEDGER_WHY_MAX])
+path_is_free(const char *path, int *fd, char why[LEDGER_WHY_MAX])
 {
 	enum ledger_found found;
 	size_t size;
@@ -468,7 +468,7 @@ ledger_file_publish(struct ledger_file *f, struct ledger_file *past, char why[LE
 		explain(why, "another program has cut it");
 		return false;
 	}
-	if (!ours && !place_is_free(f->path, &there, why)) {
+	if (!ours && !path_is_free(f->path, &there, why)) {
 		if (there >= 0)
 			close(there);
 		return false;

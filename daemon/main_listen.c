@@ -155,7 +155,8 @@ static int
 settings_listen_http(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 {
 	struct http_settings settings[CONF_HTTP_MAX];
-	_Static_assert(CONF_HTTP_MAX <= HTTP_LISTENERS_MAX, "every address of the configuration has a place");
+	_Static_assert(CONF_HTTP_MAX <= HTTP_LISTENERS_MAX,
+		"there is a listener for every address of the configuration");
 	for (size_t i = 0; i < conf->http_count; i++) {
 		settings[i] = (struct http_settings){
 			.socket = socket_settings_of(&conf->http[i]),

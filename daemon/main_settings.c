@@ -159,7 +159,7 @@ user_share(int64_t all, int64_t per_user)
 
 /* Descriptors that the daemon needs besides one for each client and each bound session. */
 #define DESCRIPTORS_SPARE                                                                                    \
-	(128 + CONNECTION_HELD_FDS + ADMISSION_ADMIN_ROOM + HTTP_CLIENTS_MAX + HTTP_HEALTH_PLACES)
+	(128 + CONNECTION_HELD_FDS + ADMISSION_ADMIN_ROOM + HTTP_CLIENTS_MAX + HTTP_HEALTH_CLIENTS)
 
 static int64_t
 descriptors_wanted(const struct conf *conf)

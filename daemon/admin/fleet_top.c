@@ -152,7 +152,7 @@ top_page(const struct context *context, const struct viewer *viewer, struct slic
 
 /* ---- what a daemon has answered ---- */
 
-/* The place of a key in an array of keys; the number of keys: it is not there. */
+/* The index of a key in an array of keys; the number of keys: it is not there. */
 static size_t
 key_find(const struct answer *keys, struct slice key)
 {
@@ -205,7 +205,7 @@ struct list {
 	size_t left;       /* rows in rest */
 	bool cut;
 	struct slice keys; /* in RESP; n == 0: the list is empty */
-	/* The places of these in its rows. */
+	/* The indices of these in its rows. */
 	size_t waiters, longest, token, held;
 	struct slice row;            /* the head, in RESP; n == 0: the list is over */
 	int64_t longest_ms, held_ms; /* -1: no client waits, it is not held */

@@ -34,7 +34,7 @@ void ranked_free(struct ranked *ranked);
 bool rank_before(const struct rank *a, const struct rank *b);
 /* What has to be beaten; NULL: there is room. */
 const struct rank *ranked_last(const struct ranked *ranked);
-/* Keeps a copy of the text, and drops what has no place any more. False: no memory. */
+/* Keeps a copy of the text, and drops what no longer fits. False: no memory. */
 bool ranked_add(struct ranked *ranked, const struct rank *rank, struct slice text)
 	__attribute__((warn_unused_result));
 
@@ -44,7 +44,7 @@ bool ranked_closed(const struct ranked *ranked);
 /* After ranked_close(): the texts, the first one first; n == 0: there are no more. Valid until ranked_free().
  */
 struct slice ranked_next(struct ranked *ranked);
-/* The text at this place; n == 0: there are not so many. After ranked_close() 0 is the first one, before it
+/* The text at this position; n == 0: there are fewer. After ranked_close() 0 is the first one, before it
  * there is no order. */
 struct slice ranked_at(const struct ranked *ranked, size_t i);
 

@@ -92,7 +92,7 @@ notify_init(struct notify *notify)
 	notify->fd = notify_connect(where);
 	error = errno;
 	if (notify->fd >= 0) {
-		snprintf(notify->place, sizeof(notify->place), "%s", where);
+		snprintf(notify->socket, sizeof(notify->socket), "%s", where);
 		notify->store_max = parse_number(getenv("FDSTORE"));
 	}
 	unsetenv("NOTIFY_SOCKET");
@@ -338,7 +338,7 @@ notify_pass_on(const struct notify *notify)
 {
 	char pid[24];
 
-	if (notify->place[0] != '\0' && setenv("NOTIFY_SOCKET", notify->place, 1) != 0)
+	if (notify->socket[0] != '\0' && setenv("NOTIFY_SOCKET", notify->socket, 1) != 0)
 		return false;
 	if (notify->watchdog_usec[0] == '\0')
 		return true;

@@ -12,14 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NOTIFY_PLACE_MAX 112 /* as long as the address of a socket may be */
-#define NOTIFY_USEC_MAX  24
+#define NOTIFY_SOCKET_MAX 112 /* as long as the address of a socket may be */
+#define NOTIFY_USEC_MAX   24
 
 struct notify {
-	int fd;                       /* -1: no service manager */
-	int64_t watchdog_ms;          /* send notify_watchdog() at least this often; 0: no watchdog */
-	size_t store_max;             /* descriptors that the service manager keeps over a restart; 0: none */
-	char place[NOTIFY_PLACE_MAX]; /* NOTIFY_SOCKET, for notify_pass_on(); "": none */
+	int fd;              /* -1: no service manager */
+	int64_t watchdog_ms; /* send notify_watchdog() at least this often; 0: no watchdog */
+	size_t store_max;    /* descriptors that the service manager keeps over a restart; 0: none */
+	char socket[NOTIFY_SOCKET_MAX];      /* NOTIFY_SOCKET, for notify_pass_on(); "": none */
 	char watchdog_usec[NOTIFY_USEC_MAX]; /* WATCHDOG_USEC likewise */
 };
 

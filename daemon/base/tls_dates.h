@@ -15,8 +15,8 @@ void tls_dates_add(struct tls_dates *dates, enum tls_side side, const char *path
 /* Reads those files again that need no reload, unless that was a few minutes ago. now: also then. */
 void tls_dates_refresh(struct tls_dates *dates, int64_t now_ms, bool now);
 
-/* The next file from this place on, in *file, and when the first of its certificates ends, in *ends_s.
- * Returns the place after it; 0: there was none. */
+/* The next file from this position on, in *file, and when the first of its certificates ends, in *ends_s.
+ * Returns the position after it; 0: there was none. */
 size_t tls_dates_next(const struct tls_dates *dates, size_t at, const char **file, int64_t *ends_s);
 
 /* How many are not valid at a time; text: the first of them, as tls_date_fault(), "" if there is none. */

@@ -61,7 +61,7 @@ http_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 	bool spare = http->count >= HTTP_CLIENTS_MAX;
 	if (spare) {
 		struct client *idle = http_idle(http);
-		if (!idle && http->count == HTTP_CLIENTS_MAX + HTTP_HEALTH_PLACES) {
+		if (!idle && http->count == HTTP_CLIENTS_MAX + HTTP_HEALTH_CLIENTS) {
 			listener_end_client(listener, fd);
 			return;
 		}

@@ -37,13 +37,13 @@ struct record;
 
 /* Connections at a time. If there are as many, a new one takes the place of the oldest one that has not sent
  * its request yet; so connections that say nothing keep no one out. */
-#define HTTP_CLIENTS_MAX   32
-/* Beyond them, places of clients that get no page but one about health, so that slow readers do not look like
- * a daemon that is dead. Their answers fit into any socket, so one of these places can always be taken back.
+#define HTTP_CLIENTS_MAX    32
+/* Beyond them, connections that get no page but one about health, so that slow readers do not look like
+ * a daemon that is dead. Their answers fit into any socket, so one of these connections can always be ended.
  */
-#define HTTP_HEALTH_PLACES 8
+#define HTTP_HEALTH_CLIENTS 8
 /* Of them, streams of /events. */
-#define HTTP_STREAMS_MAX   8
+#define HTTP_STREAMS_MAX    8
 
 /* The request line with all headers. */
 #define HTTP_REQUEST_MAX 8192

@@ -49,7 +49,7 @@ struct client {
 	bool names; /* may see names, as far as viewer may */
 	struct peer peer;
 	struct viewer viewer;
-	bool spare; /* in a place for pages about health */
+	bool spare; /* one of those for pages about health */
 	bool chunked;
 	bool whole;        /* all of the answer has been made */
 	int64_t since_ms;  /* of this state, or of its latest progress */

@@ -46,7 +46,7 @@ struct named {
 	size_t count;
 	uint32_t hashes[NAMED_MAX];
 	struct named_entry entries[NAMED_MAX];
-	int64_t uncounted; /* notes of names for which there was no place */
+	int64_t uncounted; /* notes of names for which there was no room */
 };
 
 /* Forgets names that are not to be counted any more. False: out of memory, and nothing has changed. */

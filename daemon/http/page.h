@@ -62,7 +62,7 @@ struct page_kind {
 	page_piece *piece;
 	bool names;   /* shows names of locks or clients */
 	bool streams; /* goes on with events after its first piece */
-	bool health;  /* is answered also in the places that are left for it */
+	bool health;  /* is answered also on the connections that are left for it */
 };
 
 /* A page that is being made. */

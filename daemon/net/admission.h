@@ -82,7 +82,7 @@ bool admission_login(struct admission *admission, struct connection *connection,
 void admission_secured(struct admission *admission, struct connection *connection);
 /* The client has logged out. */
 void admission_logout(struct admission *admission, struct connection *connection);
-/* The connection has ended, and its place is free. */
+/* The connection has ended, and another may take its slot. */
 void admission_left(struct admission *admission, struct connection *connection);
 
 /* A connection that was loaded: counts it as before, whatever the limits. In the order of their numbers. */

@@ -27,12 +27,12 @@
 #define CALL_OPS(CALL_OP)                                                                                    \
 	CALL_OP(HELLO, hello)     /* who are you, do you remember us; begins a guard if necessary */         \
 	CALL_OP(ADMIT, admit)     /* the guard is over: raise the token floor, admit the master */           \
-	CALL_OP(ACQUIRE, acquire) /* take the lease, or a place in the queue */                              \
+	CALL_OP(ACQUIRE, acquire) /* take the lease, or a position in the queue */                           \
 	CALL_OP(RENEW, renew)     /* renew the lease, perhaps with a new block of tokens */                  \
 	CALL_OP(RECLAIM, reclaim) /* re-assert a valid lease while the master is guarded */                  \
 	CALL_OP(ADOPT, adopt)     /* renew the lease that one of exactly these previous owners has */        \
 	CALL_OP(RELEASE, release) /* end the lease of this attempt, wake the head of the queue */            \
-	CALL_OP(LEAVE, leave)     /* give up this daemon's place in the queue */                             \
+	CALL_OP(LEAVE, leave)     /* give up this daemon's position in the queue */                          \
 	CALL_OP(LATCH, latch)     /* set a latch, count it down, or look at it */                            \
 	CALL_OP(ENTER, enter)     /* queue a writer here that waits for our own readers */
 
@@ -146,10 +146,11 @@ struct call {
 			   yet */
 	bool fenced;    /* each name counts its own tokens, as several masters need it; else the master counts
 			   for all */
-	int64_t queue_ms; /* ACQUIRE: lifetime of a place in the queue; 0: do not queue, try once;
+	int64_t queue_ms; /* ACQUIRE: lifetime of a position in the queue; 0: do not queue, try once;
 			     CALL_QUEUELESS: the queue of this name lives on another master. RELEASE: lifetime
-			     of a place at the head, to which this daemon goes back; 0: none. ENTER: of a
-			     place. LATCH LOOK: for how long messages about the latch are wanted, 0: none */
+			     of a position at the head, to which this daemon goes back; 0: none. ENTER: of a
+			     position. LATCH LOOK: for how long messages about the latch are wanted, 0: none
+			   */
 	union {
 		/* HELLO and ADMIT: the set of masters, and how far it may go at this one (masterset.h). Texts
 		 * are valid as long as the name is. */
@@ -198,14 +199,14 @@ struct call {
 	};
 };
 
-/* Whether a call is about a lease, or about a place in the queue for one. */
+/* Whether a call is about a lease, or about a position in the queue for one. */
 static inline bool
 call_about_lease(enum call_op op)
 {
 	return op != CALL_HELLO && op != CALL_ADMIT && op != CALL_LATCH;
 }
 
-/* As queue_ms: neither take a place nor respect those of others. */
+/* As queue_ms: neither take a position nor respect those of others. */
 #define CALL_QUEUELESS (-1)
 
 enum outcome {
@@ -303,11 +304,11 @@ struct vote {
 		struct {
 			struct slice holder; /* ACQUIRE BUSY: owner text of the lease in the way; n == 0: the
 						name is free, but it is not our turn */
-			int64_t position;    /* ACQUIRE BUSY: our place in the queue, 1 = head; 0: not queued.
-						ACQUIRE, RENEW, ADOPT YES: how many other daemons wait in the
-						queue    now */
-			int64_t change_ms;   /* ACQUIRE BUSY: ms until something can change, unless a wake-up
-						comes */
+			int64_t position; /* ACQUIRE BUSY: our position in the queue, 1 = head; 0: not queued.
+					     ACQUIRE, RENEW, ADOPT YES: how many other daemons wait in the
+					     queue    now */
+			int64_t change_ms;  /* ACQUIRE BUSY: ms until something can change, unless a wake-up
+					       comes */
 			struct slice slots; /* PERMITS, ACQUIRE YES: permits that were taken; BUSY: permits on
 					       offer, for the masters to agree on; n == 0: none */
 			int64_t limit;      /* LIMIT: the name's limit there */

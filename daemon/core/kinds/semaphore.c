@@ -207,8 +207,8 @@ permits_refuse_once(struct core *core, struct resource *r, bool usable)
 	}
 }
 
-/* The last acquire was for another number of permits, or it was a single try and took no place in the queue,
- * which the waiters now need. */
+/* The last acquire was for another number of permits, or it was a single try and took no position in the
+ * queue, which the waiters now need. */
 static bool
 permits_acquire_was_other(const struct lease *l, const struct waiter *first)
 {

@@ -30,12 +30,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MOST_MS         1000 /* a waiting lease asks again after this, in case all wake-ups are lost */
-#define RETRY_MS             200  /* after an error of the master */
-#define AGAIN_MS             40   /* after a call that did not leave, or found no scripts */
-#define LATER_MS             160  /* ... of a daemon that may have to release what it keeps, and is slow */
-#define POLL_MS              40   /* for a foreign lock whose end is not told */
-#define PAUSE_MS             30 /* after the lease was released for a foreign client, which has no place in our queue */
+#define WAIT_MOST_MS 1000 /* a waiting lease asks again after this, in case all wake-ups are lost */
+#define RETRY_MS     200  /* after an error of the master */
+#define AGAIN_MS     40   /* after a call that did not leave, or found no scripts */
+#define LATER_MS     160  /* ... of a daemon that may have to release what it keeps, and is slow */
+#define POLL_MS      40   /* for a foreign lock whose end is not told */
+#define PAUSE_MS                                                                                             \
+	30 /* after the lease was released for a foreign client, which has no position in our queue */
 #define SPLIT_MS             4 /* after a round without a winner: first at most so long, then twice as long, ... */
 #define QUEUE_MASTER_MOST_MS 500 /* for the answer of the queue master alone */
 
@@ -67,7 +68,7 @@ acquire_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 	 * lock ends. */
 	if (i == l->queue_master && l->resource->rule->interop != INTEROP_REDISSON)
 		queue_ms = round_acquiring(l)->patient ? LEASE_QUEUE_MS : 0;
-	/* Set before the answer: it may come too late, and then we have a place there. */
+	/* Set before the answer: it may come too late, and then we have a position there. */
 	if (queue_ms > 0 && !lease_queued(l))
 		round_acquiring(l)->position = POSITION_ASKED;
 	lease_vote_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
@@ -232,7 +233,7 @@ acquire_won(struct core *core, struct lease *l)
 	assert(lease_votes_ours(core, l) >= quorum_majority(core));
 	held.wanted = foreign || lease_acquiring(l)->wanted;
 	held.refresh_at_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
-	/* The queue master did not grant it, so it still has our place. */
+	/* The queue master did not grant it, so it still has our position. */
 	if (!lease_vote_is_ours(l, l->queue_master))
 		lease_leave_queue(core, l);
 	round_no_foreign(l);
@@ -453,8 +454,8 @@ acquire_count(struct core *core, struct lease *l, bool patient)
 		acquire_not_won(core, l);
 }
 
-/* If the lease cannot be had, we keep no place at the queue master: it would be called, and others would wait
- * for it. */
+/* If the lease cannot be had, we keep no position at the queue master: it would be called, and others would
+ * wait for it. */
 static void
 acquire_note_error(struct core *core, struct lease *l, unsigned master, enum lease_error error)
 {
@@ -551,8 +552,8 @@ void
 acquire_called(struct core *core, struct lease *l, unsigned master)
 {
 	assert(master < core->settings.masters);
-	/* A place from when that master was the queue master: it is not our turn, and daemons there wait for
-	 * us. */
+	/* A position from when that master was the queue master: it is not our turn, and daemons there wait
+	 * for us. */
 	if (core->settings.masters > 1 && master != l->queue_master) {
 		lease_leave_queue_at(core, l, master);
 		return;

@@ -22,8 +22,8 @@ struct vote;
  * (quorum_usable). */
 void acquire_begin(struct core *core, struct lease *l);
 
-/* NONE, with PAUSE_FOREIGN: leaves time for a foreign client, which has no place in our queue, and then asks
- * again. */
+/* NONE, with PAUSE_FOREIGN: leaves time for a foreign client, which has no position in our queue, and then
+ * asks again. */
 void acquire_pause(struct core *core, struct lease *l);
 
 /* ACQUIRING: handles an answer that lease_answered() has accepted. */
@@ -40,8 +40,8 @@ void acquire_called(struct core *core, struct lease *l, unsigned master);
  * call, this daemon would take the others from the daemon whose turn it is. */
 void acquire_again(struct core *core, struct lease *l);
 
-/* WAITING, and no majority can be asked: gives up our place in the queue, and forgets a lock of another kind
- * or limit that was found there. */
+/* WAITING, and no majority can be asked: gives up our position in the queue, and forgets a lock of another
+ * kind or limit that was found there. */
 void acquire_step_back(struct core *core, struct lease *l);
 
 #endif

@@ -30,7 +30,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define ENQUEUE_MS 1000 /* how often the place for a writer that waits for readers here is refreshed */
+#define ENQUEUE_MS 1000 /* how often the position for a writer that waits for readers here is refreshed */
 
 #define TO(state) (1U << (state))
 
@@ -208,7 +208,7 @@ lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 		t->questions[i].token_first = 0;
 }
 
-/* If the call is not heard, our place ends by itself; LEAVE only spares the others that time. */
+/* If the call is not heard, our position ends by itself; LEAVE only spares the others that time. */
 static void
 leave(struct core *core, unsigned master, struct slice name, const struct rule *rule, uint64_t attempt)
 {

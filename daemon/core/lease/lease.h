@@ -221,7 +221,7 @@ void lease_quiet(struct core *core, struct lease *l);
 
 /* A waiting daemon repeats that it waits; if it is not heard for so long, it may be gone. */
 #define LEASE_WANT_MS  3000
-/* Lifetime of our place in the queue; each retry refreshes it. */
+/* Lifetime of our position in the queue; each retry refreshes it. */
 #define LEASE_QUEUE_MS 3000
 
 /* NONE, and not used again: frees what belongs to it. */
@@ -277,13 +277,14 @@ void lease_stop_waiting(struct core *core, struct lease *l);
 /* In any state, without holders: gives up all of it. */
 void lease_drop(struct core *core, struct lease *l);
 
-/* Gives up our place in the queue, if there is one; or that at a master that was the queue master before. */
+/* Gives up our position in the queue, if there is one; or that at a master that was the queue master before.
+ */
 void lease_leave_queue(struct core *core, struct lease *l);
 void lease_leave_queue_at(struct core *core, const struct lease *l, unsigned master);
 
 /* The master calls us as the head of the queue of a name for which no client here waits: our LEAVE did not
  * reach it when the last waiter left. Leaves the queue, so that no client elsewhere waits for us until our
- * place expires. The name lives until the next step. */
+ * position expires. The name lives until the next step. */
 void lease_leave_stale_queue(struct core *core, struct slice name, unsigned master);
 
 /* HELD and shared: enters the queue of the masters for a writer that waits here, and stays in it until the

@@ -42,7 +42,7 @@ struct question {
 #define DOUBTS_MOST 2  /* questions again after a lock of another kind was found */
 #define DEFER_MOST  2  /* rounds in a row that are left to the daemon that the queue master named */
 
-#define POSITION_ASKED (-1) /* no answer has told the place that was asked for */
+#define POSITION_ASKED (-1) /* no answer has told the position that was asked for */
 
 /* ACQUIRING, WAITING: the rounds of this acquire so far. */
 struct round_acquiring {
@@ -52,8 +52,8 @@ struct round_acquiring {
 	uint8_t error_at;           /* the master that told the last error */
 	enum lease_error error : 8; /* the last error that a round ended with */
 	int64_t limit_there;        /* LEASE_ERROR_LIMIT: the limit at the master */
-	int64_t position;           /* our place in the queue, as last seen; 0: none; or POSITION_ASKED */
-	bool patient;               /* the last question asked for a place */
+	int64_t position;           /* our position in the queue, as last seen; 0: none; or POSITION_ASKED */
+	bool patient;               /* the last question asked for a position */
 	char *foreign;              /* owner text of the lease in the way, as last seen; NULL: none */
 };
 
@@ -134,7 +134,7 @@ round_held(const struct lease *l)
 	return &l->round->of.held;
 }
 
-/* This daemon may have a place in the queue, at the queue master. */
+/* This daemon may have a position in the queue, at the queue master. */
 static inline bool
 lease_queued(const struct lease *l)
 {
@@ -153,14 +153,14 @@ round_error(const struct lease *l)
 	return round_is_acquiring(l) ? (enum lease_error)round_acquiring(l)->error : LEASE_ERROR_NONE;
 }
 
-/* The last acquire asked for a place in the queue. */
+/* The last acquire asked for a position in the queue. */
 static inline bool
 round_patient(const struct lease *l)
 {
 	return round_is_acquiring(l) && round_acquiring(l)->patient;
 }
 
-/* Our place in the queue, as last seen; 0: none. */
+/* Our position in the queue, as last seen; 0: none. */
 static inline int64_t
 round_position(const struct lease *l)
 {

@@ -218,7 +218,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 		return;
 	}
 	core->counts.releasing++;
-	/* The place is asked for once: at a repetition the daemon may long have left the queue. */
+	/* The position is asked for once: at a repetition the daemon may long have left the queue. */
 	release_send(core, u, when.queue_ms);
 }
 

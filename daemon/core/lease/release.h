@@ -56,7 +56,7 @@ struct release {
 };
 
 /* Releases this lease as it is now: every vote that is ours or may be. queue_ms: how long the daemon keeps a
- * place at the head of the queue at the queue master; 0: it takes none. */
+ * position at the head of the queue at the queue master; 0: it takes none. */
 void release_lease(struct core *core, const struct lease *l, int64_t queue_ms);
 
 /* The same, but no release leaves before from_ms: holders of this lease may rely on it until then. */

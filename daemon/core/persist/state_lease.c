@@ -218,9 +218,9 @@ previous_owners_fields(struct core *core, struct record *r, struct lease *l)
 		round_held(l)->previous->asked = asked;
 }
 
-/* Its place in the queue, where its state has one. */
+/* Its position in the queue, where its state has one. */
 static void
-load_place(struct lease *l, bool queued, bool patient)
+load_position(struct lease *l, bool queued, bool patient)
 {
 	if (l->state == LEASE_HELD && lease_held(l)->writer != WRITER_NONE) {
 		lease_held(l)->writer = queued ? WRITER_QUEUED : WRITER_DUE;
@@ -254,7 +254,7 @@ lease_fields(struct core *core, struct record *r, struct lease *l)
 		l->data = (union lease_data){0};
 	lease_data_fields(core, r, l);
 	if (record_loads(r))
-		load_place(l, queued, patient);
+		load_position(l, queued, patient);
 	state_timer(r, core, &l->timer);
 	if (record_loads(r) && l->state == LEASE_HELD)
 		core->counts.leases++;
