@@ -326,17 +326,17 @@ name_wanted(struct core *core, struct resource *r)
 
 /* The bytes of an event end with it, and those of a call do not. */
 static struct slice
-name_kept(struct core *core, struct slice name)
+name_copy(struct core *core, struct slice name)
 {
-	struct kept {
+	struct copy {
 		struct freelist_link freed;
 		void *dead; /* the freelist writes up to here */
 		char bytes[];
-	} *kept = freelist_must(core, sizeof(*kept) + name.n);
+	} *copy = freelist_must(core, sizeof(*copy) + name.n);
 
-	memcpy(kept->bytes, name.p, name.n);
-	freelist_retire(core, &kept->freed);
-	return (struct slice){kept->bytes, name.n};
+	memcpy(copy->bytes, name.p, name.n);
+	freelist_retire(core, &copy->freed);
+	return (struct slice){copy->bytes, name.n};
 }
 
 static void
@@ -346,7 +346,7 @@ name_called(struct core *core, struct resource *r, const struct event *event)
 
 	assert(event->type == EVENT_WAKE && event->master < core->settings.masters);
 	if (r == NULL || (r->demand->count == 0 && (l == NULL || l->state == LEASE_NONE)))
-		lease_leave_stale_queue(core, name_kept(core, event->name), event->master);
+		lease_leave_stale_queue(core, name_copy(core, event->name), event->master);
 	else if (l != NULL)
 		acquire_called(core, l, event->master);
 }
@@ -479,13 +479,13 @@ take_event(struct core *core, const struct event *event)
 static void
 drop_calls(struct actions *actions)
 {
-	size_t kept = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < actions->n; i++) {
 		if (actions->list[i].type != ACTION_CALL)
-			actions->list[kept++] = actions->list[i];
+			actions->list[n++] = actions->list[i];
 	}
-	actions->n = kept;
+	actions->n = n;
 }
 
 /* Every hold is lost, and nothing is released at the masters. */

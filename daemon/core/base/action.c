@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ACTIONS_KEPT 1024
+#define ACTIONS_ROOM 1024
 
 void
 actions_init(struct actions *a)
@@ -16,7 +16,7 @@ void
 actions_empty(struct actions *a)
 {
 	a->n = 0;
-	if (a->room > ACTIONS_KEPT)
+	if (a->room > ACTIONS_ROOM)
 		actions_done(a);
 }
 

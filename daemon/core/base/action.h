@@ -21,7 +21,7 @@ enum action_type {
 	ACTION_CALL,   /* call: one vote follows */
 	ACTION_LISTEN, /* listen: tell the end of a foreign client's lock of a name by EVENT_WAKE, or stop
 			  doing so */
-	ACTION_MASTER, /* move: a slot has another place from now on. The calls under way there are answered
+	ACTION_MASTER, /* move: a slot has another address from now on. The calls under way there are answered
 			  UNKNOWN first, and its links go down; then it is connected to */
 	ACTION_WATCH,  /* process: send EVENT_EXIT when it ends, or EVENT_UNSEEN */
 	ACTION_WHOSE,  /* whose: send EVENT_ELSEWHERE if another daemon holds the name for the id */
@@ -61,9 +61,9 @@ struct note {
 	int64_t ms;              /* a duration, which NOTES names; -1: none */
 	enum kind kind;          /* GRANTED, RELEASED, LOST, WITHHELD, LONG_HOLD: of the hold */
 	int64_t span_ms;         /* GRANTED: how long it was waited for; RELEASED, LOST, WITHHELD: how long
-				  * it was held, told once; -1: none */
+				  * it was held, once for each hold; -1: none */
 	int64_t late_ms;         /* LOST: how long ago the hold ended; > 0 if the daemon stood still past the
-				  * deadline that the holder was told */
+				  * deadline that was announced to the holder */
 	const char *text;        /* NULL: none */
 	int master;              /* -1: none */
 };

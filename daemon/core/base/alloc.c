@@ -58,16 +58,16 @@ reserve_grow(struct reserve *reserve, void *list, size_t *room, size_t size, siz
 #define ROW_STEP  16
 #define ROW_EXTRA 8
 
-/* Objects kept per size. Under a sanitizer everything is freed, so that it sees each use after the end. */
+/* Free objects per size. Under a sanitizer everything is freed, so that it sees each use after the end. */
 #if defined(__SANITIZE_ADDRESS__)
-#define KEPT_MOST 0
+#define FREE_MOST 0
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define KEPT_MOST 0
+#define FREE_MOST 0
 #endif
 #endif
-#ifndef KEPT_MOST
-#define KEPT_MOST 1024
+#ifndef FREE_MOST
+#define FREE_MOST 1024
 #endif
 
 /* The row for so many bytes; 0: no row, it is too much. */
@@ -89,11 +89,11 @@ void *
 freelist_new(struct core *core, size_t bytes)
 {
 	size_t row = row_of(bytes);
-	struct freelist_row *kept = &core->freelist[row];
-	struct freelist_link *freed = (void *)kept->free;
+	struct freelist_row *of_size = &core->freelist[row];
+	struct freelist_link *freed = (void *)of_size->free;
 
-	assert((kept->free == NULL) == (kept->free_count == 0));
-	/* Memory that is too large for a row is not kept. */
+	assert((of_size->free == NULL) == (of_size->free_count == 0));
+	/* Memory that is too large for a row is not reused. */
 	assert(freed == NULL || row > 0);
 	assert(bytes >= sizeof(struct freelist_item));
 	if (freed == NULL) {
@@ -101,8 +101,8 @@ freelist_new(struct core *core, size_t bytes)
 		if (freed == NULL)
 			return NULL;
 	} else {
-		kept->free = kept->free->next;
-		kept->free_count--;
+		of_size->free = of_size->free->next;
+		of_size->free_count--;
 		memset(freed, 0, bytes);
 	}
 	freed->row = (uint8_t)row;
@@ -162,7 +162,7 @@ freelist_flush(struct core *core)
 	while (core->freelist_used != 0) {
 		int row = __builtin_ctzll(core->freelist_used);
 
-		row_empty(&core->freelist[row], row == 0 ? 0 : KEPT_MOST);
+		row_empty(&core->freelist[row], row == 0 ? 0 : FREE_MOST);
 		core->freelist_used &= core->freelist_used - 1;
 	}
 }
@@ -174,10 +174,10 @@ freelist_done(struct core *core)
 	assert(core->freelist_used == 0);
 	for (size_t row = 0; row < FREELIST_ROWS; row++) {
 		while (core->freelist[row].free != NULL) {
-			struct freelist_item *kept = core->freelist[row].free;
+			struct freelist_item *item = core->freelist[row].free;
 
-			core->freelist[row].free = kept->next;
-			free(kept);
+			core->freelist[row].free = item->next;
+			free(item);
 		}
 	}
 }

@@ -12,20 +12,21 @@
 #include <string.h>
 
 #define ACTIONS_FIRST 64
-#define ACTIONS_FULL  256 /* with so many, notes are told: as many as fit into a fast cache */
+#define ACTIONS_FULL                                                                                         \
+	256 /* from this number on notes are passed on: as many actions as fit into a fast cache */
 
 static void
 actions_tell(struct actions *a)
 {
-	size_t kept = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < a->n; i++) {
 		if (a->list[i].type == ACTION_NOTE)
 			a->tell(a->arg, &a->list[i].u.note);
 		else
-			a->list[kept++] = a->list[i];
+			a->list[n++] = a->list[i];
 	}
-	a->n = kept;
+	a->n = n;
 }
 
 /* Makes room for one more. */
@@ -34,7 +35,7 @@ actions_widen(struct core *core, struct actions *a)
 {
 	if (a->tell != NULL && a->room >= ACTIONS_FULL)
 		actions_tell(a);
-	/* Where few of them were notes, the next look is not to come soon. */
+	/* Where few of them were notes, the next attempt is not to come soon. */
 	if (a->n > a->room / 2 || a->room == 0)
 		a->list = reserve_grow(&core->reserve, a->list, &a->room, sizeof(*a->list), ACTIONS_FIRST);
 }

@@ -241,7 +241,7 @@ guest_carried_out(struct core *core, struct conn *conn, bool made)
 /* ---- an MLOCK that is repeated ---- */
 
 /* The tokens of an answer, which is sent after the step. */
-struct tokens_told {
+struct tokens_reply {
 	struct freelist_link freed;
 	int64_t tokens[COMMAND_NAMES_MAX];
 };
@@ -251,19 +251,19 @@ static void
 mlock_answer_again(
 	struct core *core, const struct conn *conn, const struct command *c, struct grant *const *holds)
 {
-	struct tokens_told *told = freelist_must(core, sizeof(*told));
+	struct tokens_reply *list = freelist_must(core, sizeof(*list));
 	size_t n = c->name_count;
-	struct reply reply = {.type = REPLY_TOKENS, .code = CODE_COUNT, .tokens = told->tokens, .count = n};
+	struct reply reply = {.type = REPLY_TOKENS, .code = CODE_COUNT, .tokens = list->tokens, .count = n};
 
 	assert(n > 0 && n <= COMMAND_NAMES_MAX);
 	for (size_t i = 0; i < n; i++) {
 		assert(holds[i]->session == conn->session);
-		told->tokens[i] = holds[i]->token;
+		list->tokens[i] = holds[i]->token;
 		grant_repeated(core, holds[i], c->claim_ms);
 	}
 	emit_reply(core, conn->id, &reply);
 	/* It can be read until the next step. */
-	freelist_retire(core, &told->freed);
+	freelist_retire(core, &list->freed);
 }
 
 /* The session of an id holds all names: the MLOCK is repeated, because its answer was lost. True: answered.

@@ -119,14 +119,14 @@ permits_first(struct core *core, struct resource *r)
 }
 
 /* Grants the first waiter an idle permit lease, those that were used last before others. False: none can be
- * granted now; *kept: one that suits the waiter is refreshed. */
+ * granted now; *refreshed: one that suits the waiter is refreshed. */
 static bool
-permits_serve(struct core *core, struct resource *r, struct waiter *w, bool *kept)
+permits_serve(struct core *core, struct resource *r, struct waiter *w, bool *refreshed)
 {
 	struct permit_lease *s;
 
 	assert(w == TAILQ_FIRST(&queue_of(r)->waiters));
-	*kept = false;
+	*refreshed = false;
 	TAILQ_FOREACH (s, &r->permit_leases.list, in_resource) {
 		if (s->lease.grants != NULL)
 			break;
@@ -134,22 +134,22 @@ permits_serve(struct core *core, struct resource *r, struct waiter *w, bool *kep
 			continue;
 		if (permits_grant(core, s, w))
 			return true;
-		*kept = true;
+		*refreshed = true;
 	}
 	return false;
 }
 
-/* Without a waiter, keeps the idle permit leases for a while. A waiter for whom none is kept may lack them:
- * then all are given back. */
+/* Without a waiter, keeps the idle permit leases for a while. A waiter for whom none is refreshed may lack
+ * them: then all are given back. */
 static void
-permits_settle(struct core *core, struct resource *r, bool waits, bool kept)
+permits_settle(struct core *core, struct resource *r, bool waits, bool refreshed)
 {
 	struct permit_leases *all = &r->permit_leases;
 	struct permit_lease *s, *next;
 
 	TAILQ_FOREACH_SAFE (s, &all->list, in_resource, next) {
 		struct lease *l = &s->lease;
-		bool kept_before, stays;
+		bool idle_before, stays;
 
 		if (l->grants != NULL)
 			break;
@@ -157,31 +157,31 @@ permits_settle(struct core *core, struct resource *r, bool waits, bool kept)
 			continue;
 		/* All but the one that is acquired are held, or were lost in this step. */
 		assert(l->state == LEASE_HELD || l->state == LEASE_NONE);
-		kept_before = l->state == LEASE_HELD && lease_held(l)->idle_until_ms != 0;
+		idle_before = l->state == LEASE_HELD && lease_held(l)->idle_until_ms != 0;
 		if (waits)
-			stays = kept && permits_open(core, l);
+			stays = refreshed && permits_open(core, l);
 		else
 			stays = l->state == LEASE_HELD && lease_retain(core, l);
 		if (!stays)
 			permit_lease_end(core, s);
-		else if (kept_before && !waits && !all->changed)
+		else if (idle_before && !waits && !all->changed)
 			break; /* and so were those behind it */
 	}
 	all->changed = waits;
 }
 
-/* Serves the waiters with the idle permit leases, which are at the head of the list. True: one is kept for
- * the first waiter. */
+/* Serves the waiters with the idle permit leases, which are at the head of the list. True: one is refreshed
+ * for the first waiter. */
 static bool
 permits_serve_idle(struct core *core, struct resource *r)
 {
 	struct waiter *w;
-	bool kept = false;
+	bool refreshed = false;
 
-	while ((w = permits_first(core, r)) != NULL && permits_serve(core, r, w, &kept))
+	while ((w = permits_first(core, r)) != NULL && permits_serve(core, r, w, &refreshed))
 		continue;
-	permits_settle(core, r, w != NULL, w != NULL && kept);
-	return w != NULL && kept;
+	permits_settle(core, r, w != NULL, w != NULL && refreshed);
+	return w != NULL && refreshed;
 }
 
 /* An acquire was refused, or the masters cannot be asked: the answer of all waiters that try once, except for

@@ -34,7 +34,7 @@
 #define RETRY_MS     200  /* after an error of the master */
 #define AGAIN_MS     40   /* after a call that did not leave, or found no scripts */
 #define LATER_MS     160  /* ... of a daemon that may have to release what it keeps, and is slow */
-#define POLL_MS      40   /* for a foreign lock whose end is not told */
+#define POLL_MS      40   /* for a foreign lock whose end is not announced */
 #define PAUSE_MS                                                                                             \
 	30 /* after the lease was released for a foreign client, which has no position in our queue */
 #define SPLIT_MS             4 /* after a round without a winner: first at most so long, then twice as long, ... */
@@ -170,10 +170,10 @@ acquire_wait(struct core *core, struct lease *l, enum lease_wait why, int64_t ms
 void
 acquire_pause(struct core *core, struct lease *l)
 {
-	bool told = l->resource->rule->interop == INTEROP_REDISSON;
+	bool announced = l->resource->rule->interop == INTEROP_REDISSON;
 
 	assert(lease_none(l)->pause == PAUSE_FOREIGN);
-	acquire_wait(core, l, WAIT_FOREIGN, told ? PAUSE_MS / 6 : PAUSE_MS);
+	acquire_wait(core, l, WAIT_FOREIGN, announced ? PAUSE_MS / 6 : PAUSE_MS);
 }
 
 /* The round ended with a refusal. It is the final answer for a WAIT 0 waiter. */
@@ -224,7 +224,7 @@ acquire_won(struct core *core, struct lease *l)
 	bool foreign = l->resource->rule->interop != INTEROP_NONE;
 	struct round *t = l->round;
 	struct lease_held held = {
-		.valid_until_ms = lease_votes_valid_until_ms(core, l), .token = 1, .told = t->asked};
+		.valid_until_ms = lease_votes_valid_until_ms(core, l), .token = 1, .confirmed = t->asked};
 
 	if (!known || held.valid_until_ms <= core->now.ms) {
 		acquire_missed(core, l, LEASE_ERROR_SILENT, RETRY_MS);
@@ -328,7 +328,8 @@ acquire_defer(struct core *core, struct lease *l)
 	acquire_wait(core, l, WAIT_OPEN, core_jitter(core, took_ms, 2 * took_ms));
 }
 
-/* The error that most masters told. An error that only one of several told is not why nothing was granted. */
+/* The error that most masters answered. An error that only one of several answered is not why nothing was
+ * granted. */
 static enum lease_error
 acquire_error(const struct core *core, const struct lease *l)
 {
@@ -347,7 +348,7 @@ acquire_error(const struct core *core, const struct lease *l)
 }
 
 /* A lock of another kind or LIMIT is there. It may be an unused lease that its daemon keeps for a while: that
- * daemon has been told, and releases it. */
+ * daemon has been called, and releases it. */
 static void
 acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 {
@@ -363,7 +364,7 @@ acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 	acquire_wait(core, l, WAIT_OPEN, rounds->doubts++ == 0 ? AGAIN_MS : LATER_MS);
 }
 
-/* How many masters in use have told no error: these may grant another round. */
+/* How many masters in use have answered no error: these may grant another round. */
 static unsigned
 acquire_open(const struct core *core, const struct lease *l)
 {
@@ -465,7 +466,7 @@ acquire_note_error(struct core *core, struct lease *l, unsigned master, enum lea
 	l->round->questions[master].error = error;
 }
 
-/* We did not know the master's time well enough. This answer has told it, so the question is sent again. */
+/* We did not know the master's time well enough. This answer has it, so the question is sent again. */
 static void
 acquire_late(struct core *core, struct lease *l, unsigned i)
 {

@@ -195,7 +195,7 @@ past_hold(struct core *core, struct lease *l, const struct lease_past *past, str
 		.token_last = past->token,
 		.served = true,
 		.wanted = l->resource->rule->interop != INTEROP_NONE,
-		.told = past->kind};
+		.confirmed = past->kind};
 
 	assert(l->attempt != 0 && previous->masters != 0);
 	l->kind = past->kind;

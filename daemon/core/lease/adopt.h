@@ -1,15 +1,16 @@
 /*
  * adopt: a lease that an earlier process of this daemon had, by its ledger (ledger.h).
  *
- * It is HELD at once, until the deadline that its holders were told. Its key belongs to the previous owner at
- * each master, and the lease has an attempt number of its own: so a master that has not adopted it is asked
- * ADOPT in place of RENEW. A yes makes the vote ours as any other. After a no the vote is missing, and is
- * acquired as any other (R6). No answer leaves it open: then it is asked again.
+ * It is HELD at once, until the deadline that was announced to its holders. Its key belongs to the previous
+ * owner at each master, and the lease has an attempt number of its own: so a master that has not adopted it
+ * is asked ADOPT in place of RENEW. A yes makes the vote ours as any other. After a no the vote is missing,
+ * and is acquired as any other (R6). No answer leaves it open: then it is asked again.
  *
- * All votes count until that deadline, which a majority gave to the previous owner: nothing is told that was
- * not told before. Only a majority of yes adds to it. A crash in the middle leaves some masters with one
- * owner and some with the other: the next process names both. A guarded master is asked RECLAIM, which names
- * them, too: what an earlier process has reclaimed in the same guard is no newer lease of another daemon.
+ * All votes count until that deadline, which a majority gave to the previous owner: nothing is announced
+ * that was not announced before. Only a majority of yes adds to it. A crash in the middle leaves some masters
+ * with one owner and some with the other: the next process names both. A guarded master is asked RECLAIM,
+ * which names them, too: what an earlier process has reclaimed in the same guard is no newer lease of another
+ * daemon.
  *
  * An adoption changes to whom a key belongs, so what holds for an acquire holds for it. It refuses itself
  * when the lease is over, it is released when the lease is given up, and if it was not answered, it is

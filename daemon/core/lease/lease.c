@@ -96,7 +96,7 @@ lease_move(struct core *core, struct lease *l, enum lease_state next, const unio
 	assert(next != LEASE_NONE || l->round == NULL);
 	assert((next != LEASE_ACQUIRING && next != LEASE_HELD) || l->round != NULL);
 	assert(next != LEASE_HELD || data->held.valid_until_ms > core->now.ms);
-	assert(next != LEASE_HELD || data->held.told == l->kind);
+	assert(next != LEASE_HELD || data->held.confirmed == l->kind);
 	/* A daemon without a round behind it waits only for a foreign client. */
 	assert(next != LEASE_WAITING || l->round != NULL || data->waiting.why == WAIT_FOREIGN);
 	assert(l->state != LEASE_HELD || core->counts.leases > 0);
@@ -368,7 +368,7 @@ lease_want(struct core *core, struct lease *l)
 	held = lease_held(l);
 	/* Until the masters know that the lease is shared, readers elsewhere ask for what they are about to
 	 * get. */
-	if (l->kind != held->told)
+	if (l->kind != held->confirmed)
 		return;
 	(void)round_of(core, l);
 	t = round_held(l);

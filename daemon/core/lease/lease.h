@@ -51,8 +51,8 @@ enum lease_state {
 		LEASE_STATE_COUNT
 };
 
-/* Why the last acquire failed, if not by contention: the error that most masters told; of two that equally
- * many told, the later one in this list. */
+/* Why the last acquire failed, if not by contention: the error that most masters answered; of two that
+ * equally many answered, the later one in this list. */
 enum lease_error {
 	LEASE_ERROR_NONE,
 	LEASE_ERROR_SILENT, /* no answer in time */
@@ -146,11 +146,11 @@ struct lease_held {
 	uint8_t noted; /* a bit for each vote: a reclaim has been noted, and the guard is not over for it */
 	enum lease_renewal renewal : 2;
 	enum writer_position writer : 2;
-	bool served : 1;    /* a client was granted the lock on this lease */
-	bool again : 1;     /* and then one more: the name is in use. Not saved */
-	bool sampled : 1;   /* kept to see whether a client comes back. Not saved */
-	bool wanted : 1;    /* another daemon waits, or a foreign client may wait unseen */
-	enum kind told : 8; /* what a majority of the masters has been told */
+	bool served : 1;         /* a client was granted the lock on this lease */
+	bool again : 1;          /* and then one more: the name is in use. Not saved */
+	bool sampled : 1;        /* retained to see whether a client comes back. Not saved */
+	bool wanted : 1;         /* another daemon waits, or a foreign client may wait unseen */
+	enum kind confirmed : 8; /* the kind that a majority of the masters has */
 };
 
 /* The data of a lease in its state. */
@@ -298,8 +298,8 @@ void lease_want(struct core *core, struct lease *l);
 /* HELD, with a majority, and surely valid for long enough that a grant can be given on it: half the lease. */
 bool lease_good(const struct core *core, const struct lease *l);
 
-/* HELD: until when its holders may rely on it, by what they were told: its validity, or the later one from
- * before clocks shortened it. */
+/* HELD: until when its holders may rely on it, by what was announced to them: its validity, or the later one
+ * from before clocks shortened it. */
 int64_t lease_announced_until_ms(const struct lease *l);
 
 /* Another daemon waits, and has waited for the streak or for its time. */

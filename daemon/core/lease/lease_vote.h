@@ -37,19 +37,19 @@ struct question {
 	enum lease_error error : 8; /* ACQUIRING: the error there; a refusal is none */
 };
 
-#define FOREIGN_MAX 64 /* owner text kept for INSPECT */
+#define FOREIGN_MAX 64 /* owner text stored for INSPECT */
 #define SPLIT_MOST  6  /* rounds in a row without a winner; then the last one counts as a refusal */
 #define DOUBTS_MOST 2  /* questions again after a lock of another kind was found */
 #define DEFER_MOST  2  /* rounds in a row that are left to the daemon that the queue master named */
 
-#define POSITION_ASKED (-1) /* no answer has told the position that was asked for */
+#define POSITION_ASKED (-1) /* no answer has come to the last question for a position */
 
 /* ACQUIRING, WAITING: the rounds of this acquire so far. */
 struct round_acquiring {
 	unsigned char split;        /* rounds in a row that no daemon won */
 	unsigned char deferred;     /* rounds in a row that we won, and left to another daemon */
 	uint8_t doubts;             /* how often a lock of another kind was found that may be gone by now */
-	uint8_t error_at;           /* the master that told the last error */
+	uint8_t error_at;           /* the master that answered the last error */
 	enum lease_error error : 8; /* the last error that a round ended with */
 	int64_t limit_there;        /* LEASE_ERROR_LIMIT: the limit at the master */
 	int64_t position;           /* our position in the queue, as last seen; 0: none; or POSITION_ASKED */
@@ -74,7 +74,8 @@ struct round_held {
 	int64_t contended_ms;       /* wanted: when a waiting daemon asked last */
 	int64_t streak;             /* local grants since wanted_since_ms */
 	int64_t enqueue_at_ms;      /* not WRITER_NONE: when to refresh its position in the queue */
-	int64_t announced_until_ms; /* deadline told before clocks shortened the validity; 0: no later one */
+	int64_t announced_until_ms; /* deadline announced before clocks shortened the validity; 0: no later
+				       one */
 	struct previous_owners
 		*previous; /* NULL: each master has adopted the lease, or said that it has none */
 };

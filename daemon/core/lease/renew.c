@@ -93,9 +93,9 @@ renew_vote_until_ms(const struct lease *l, unsigned i)
 										      : valid_until_ms;
 }
 
-/* What the rule says now, but no less than what the lease is valid for already, which its holders may have
- * been told; and no less than any vote is, or will be by an answer that is under way: its key must not end
- * sooner, as another vote may later make a majority with it. */
+/* What the rule says now, but no less than what the lease is valid for already, which may have been
+ * announced to its holders; and no less than any vote is, or will be by an answer that is under way: its key
+ * must not end sooner, as another vote may later make a majority with it. */
 static int64_t
 renew_next_term_ms(const struct core *core, const struct lease *l)
 {
@@ -235,8 +235,9 @@ renew_settle_round(struct core *core, struct lease *l, bool yes)
 	if (held->renewal != RENEWAL_ASKING)
 		return;
 	if (lease_votes_until(core, l, lease_valid_from(l, t->sent_ms)) >= quorum_majority(core)) {
-		held->told = t->asked;
-		held->refresh_at_ms = held->told == l->kind ? lease_refresh_at(l, t->sent_ms) : core->now.ms;
+		held->confirmed = t->asked;
+		held->refresh_at_ms =
+			held->confirmed == l->kind ? lease_refresh_at(l, t->sent_ms) : core->now.ms;
 	} else {
 		asking = lease_votes_asking(core, l) > 0;
 		if (!yes || !asking)
@@ -261,7 +262,7 @@ renew_settle_round(struct core *core, struct lease *l, bool yes)
 
 /*
  * Another daemon has a majority, or no vote is left. As long as some votes are ours, they keep others from a
- * majority and what the holder was told holds: the missing ones are acquired again.
+ * majority, and the announced deadline holds: the missing ones are acquired again.
  */
 static bool
 renew_hopeless(const struct core *core, const struct lease *l)

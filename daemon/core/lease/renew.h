@@ -21,8 +21,8 @@ void renew_begin(struct core *core, struct lease *l);
  * anyway. */
 void renew_now(struct core *core, struct lease *l);
 
-/* EXCLUSIVE with readers alone: shared with other daemons from now on. It counts as shared at once. The
- * masters are told by a round, or by the next one if one is under way. */
+/* EXCLUSIVE with readers alone: shared with other daemons from now on. It counts as shared at once. A
+ * round reports it to the masters, or the next one if one is under way. */
 void renew_shared(struct core *core, struct lease *l);
 
 /* A master is back: refreshes the lease if that was due and failed. */

@@ -151,7 +151,7 @@ held_fields(struct record *r, struct lease_held *held)
 	held->wanted = wanted;
 	if (record_loads(r))
 		held->writer = queues ? WRITER_DUE : WRITER_NONE;
-	held->told = (enum kind)record_range(r, held->told, 0, KIND_COUNT - 1);
+	held->confirmed = (enum kind)record_range(r, held->confirmed, 0, KIND_COUNT - 1);
 }
 
 static void

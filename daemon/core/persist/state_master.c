@@ -227,7 +227,7 @@ jumps_fields(struct record *r, struct master *m)
 }
 
 static void
-told_fields(struct record *r, struct master *m)
+reported_fields(struct record *r, struct master *m)
 {
 	record_flag(r, &m->known);
 	record_unsigned(r, &m->incarnation);
@@ -254,7 +254,7 @@ master_fields(const struct core *core, struct record *r, struct master *m)
 
 	record_text(r, m->place, sizeof(m->place));
 	record_text(r, m->way, sizeof(m->way));
-	told_fields(r, m);
+	reported_fields(r, m);
 	guard_fields(r, m);
 	member_fields(r, m);
 	/* A scan that was not over begins anew. */

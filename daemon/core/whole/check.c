@@ -125,7 +125,7 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	HOLDS(c, held->writer == WRITER_NONE ||
 			 (l->kind == KIND_SHARED && t != NULL && at_ms <= t->enqueue_at_ms));
 	/* A held lease can only change to shared: the masters may be told later, never before. */
-	HOLDS(c, held->told == l->kind || l->kind == KIND_SHARED);
+	HOLDS(c, held->confirmed == l->kind || l->kind == KIND_SHARED);
 	/* Only a name that was granted once is on trial. */
 	HOLDS(c, (!held->again && !held->sampled) || held->served);
 	HOLDS(c, !held->again || !held->sampled);
@@ -184,7 +184,7 @@ check_permit_leases(struct check *c, const struct core *core, const struct resou
 {
 	const struct lease *acquiring = permit_lease_acquiring(r), *l;
 	const struct permit_lease *s;
-	bool kept = false, held = false;
+	bool idle = false, held = false;
 
 	HOLDS(c, r->grant_count > 0 || r->demand->count > 0 || !TAILQ_EMPTY(&r->permit_leases.list));
 	TAILQ_FOREACH (s, &r->permit_leases.list, in_resource) {
@@ -203,10 +203,10 @@ check_permit_leases(struct check *c, const struct core *core, const struct resou
 		 * it. */
 		HOLDS(c, l->grants != NULL || r->demand->count > 0 ||
 				 (lease_held(l)->idle_until_ms > now_ms && !lease_held(l)->wanted));
-		kept |= l->grants == NULL;
+		idle |= l->grants == NULL;
 	}
 	HOLDS(c, acquiring == NULL || acquiring->state != LEASE_NONE || !quorum_usable(core, r->link));
-	HOLDS(c, r->demand->count == 0 || kept || acquiring != NULL || !quorum_usable(core, r->link));
+	HOLDS(c, r->demand->count == 0 || idle || acquiring != NULL || !quorum_usable(core, r->link));
 }
 
 static void
