@@ -217,7 +217,7 @@ users_take(struct users *users, const struct answer *session, bool local)
 	loud_take(&one->first, session, "grants", local);
 }
 
-/* One that holds nearly all that it may, over so many sessions that none of them stands out. */
+/* A user that holds nearly all that it may, spread over many sessions, of which none stands out. */
 static void
 tell_users(struct doctor *d, const struct users *users)
 {

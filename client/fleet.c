@@ -137,7 +137,8 @@ fleet_describe(char *out, size_t room, const struct answer *fleet, bool local)
 
 /* ---- the verb ---- */
 
-/* "+1.2s": the clock of that host is so much ahead; what the way of the answer may hide is no difference. */
+/* "+1.2s": how much the clock of that host is ahead. A difference that the way of the answer may explain is
+ * none. */
 static const char *
 clock_text(char out[DURATION_TEXT_MAX + 1], const struct answer *daemon)
 {

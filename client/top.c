@@ -284,7 +284,7 @@ press_detail(struct screen *s, bool into)
 	screen_refresh(s);
 }
 
-/* Moves by so many rows of the list, or lines of one lock. */
+/* by: rows of the list, or lines of one lock. */
 static void
 press_move(struct screen *s, bool down, size_t by)
 {

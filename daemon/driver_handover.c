@@ -565,8 +565,9 @@ driver_has_masters(const struct driver *d, int64_t now_ms)
 
 /*
  * With many leases, or waits for other daemons, there may be no moment without a call: renewals and new
- * attempts follow each other. They lose nothing if their answers are lost. What must be answered was asked
- * for before, or follows from such an answer: so the calls that are out are waited for, several times.
+ * attempts follow each other. They lose nothing if their answers are lost. Calls that
+ * must be answered were sent before, or follow from the answers to those: so the driver waits for the calls
+ * that are under way, several times.
  */
 static bool
 driver_has_rested(struct driver *d, int64_t now_ms)

@@ -110,8 +110,8 @@ struct driver {
 		       */
 	bool handed_over;       /* the service manager has everything; this process ends */
 	int64_t rests_until_ms; /* or arrives_until */
-	size_t rest_calls;      /* rests: so many votes are waited for before the next check */
-	unsigned rest_rounds;   /* and so many times more */
+	size_t rest_calls;      /* rests: votes that are waited for before the next check */
+	unsigned rest_rounds;   /* and how many times more */
 	int64_t silent_ms;      /* since when no client is served */
 	conn_id asked_by;       /* the connection that waits for the answer to RESTART; 0: none */
 	bool stopped;

@@ -329,7 +329,7 @@ open_turn(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	open_finish(fleet, open, now_ms);
 }
 
-/* Asks further daemons, at most so many, and until the time is over. Returns how many. */
+/* Asks further daemons, `most` at most, and until the time is over. Returns how many. */
 static size_t
 open_ask_some(struct fleet *fleet, struct fleet_open *open, size_t most, int64_t until_ns, int64_t now_ms)
 {

@@ -60,7 +60,7 @@ struct whose;
 #define FLEET_REFUSED_MS  30000
 #define FLEET_OPEN_MAX    32   /* requests of clients that wait */
 #define FLEET_QUEUE_MAX   64   /* requests of other daemons that wait */
-#define FLEET_ASK_MAX     2048 /* bytes of such a request */
+#define FLEET_ASK_MAX     2048 /* bytes of a request of another daemon */
 /* Of an answer of another daemon: a page of a list, and a name. Redis limits what a subscriber may have
  * unread, and stream.h what a message may have. */
 #define FLEET_PAGE_BYTES  (128 << 10)
@@ -68,16 +68,16 @@ struct whose;
 /* How much of a turn goes to requests of other daemons, and how much to those of clients, less the last one.
  */
 #define FLEET_TURN_NS     500000
-/* So many daemons are asked at once for a request, and so many of the others in a ms: calls of locks wait
- * behind the messages at the masters. */
+/* The number of daemons that are asked at once for a request, and of further ones in a millisecond: calls of
+ * locks wait behind the messages at the masters. */
 #define FLEET_AT_ONCE     16
 #define FLEET_PER_MS      50
-/* Requests of one user that is no administrator: so many in a second, and at once; and so many that wait. */
+/* Requests of one user that is no administrator: in a second, and at once; and how many may wait. */
 #define FLEET_PER_SECOND  100
 #define FLEET_USER_MAX    4
 /* Users that are counted by themselves; if more ask within a second, the rest is refused. */
 #define FLEET_USERS_MAX   64
-/* So many of the daemons that have a name are asked whether it is held there for an id. */
+/* How many of the daemons that have a name are asked whether it is held there for an id. */
 #define FLEET_OWNERS_MAX  16
 
 /* context is kept by reference. NULL: out of memory. */

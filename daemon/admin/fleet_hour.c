@@ -119,7 +119,7 @@ hour_verb(struct context *context, struct connection *c, const struct command *c
 
 /* ---- what a daemon has answered ---- */
 
-/* Takes "0:120" off the text. False: it is no such thing. */
+/* Takes "0:120" off the text. False: the text is another. */
 static bool
 wait_take(struct slice *text, struct hour_minute *out)
 {

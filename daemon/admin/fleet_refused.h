@@ -1,7 +1,7 @@
 /*
  * fleet_refused: the daemons that the masters refused lately, for FLEET alone. Called by fleet_lookup.c and
  * fleet_write.c. They are no peers: they share no lock with this daemon, are asked nothing, and no request
- * waits for them. What a record says is what such a daemon wrote, so it is taken apart as that of any
+ * waits for them. What a record says was written by that daemon, so it is parsed as the words of any
  * stranger.
  */
 #ifndef ADMIN_FLEET_REFUSED_H

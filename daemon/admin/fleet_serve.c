@@ -196,7 +196,7 @@ serve_command(struct fleet *fleet, const struct asker *asker, const struct comma
 	}
 }
 
-/* False: it is no such question. */
+/* False: it is another request. */
 static bool
 serve_whose(const struct fleet *fleet, const struct fleet_ask *ask, const struct request *request,
 	struct buffer *out)
@@ -230,7 +230,7 @@ ask_who(struct fleet_ask *ask, size_t at, struct request *room)
 }
 
 /* Serves one request of another daemon; at: the offset in ask->request at which it ends. False: no daemon
- * sends such a request. */
+ * sends this request. */
 static bool
 serve_request(struct fleet *fleet, struct fleet_ask *ask, size_t at, const struct request *request,
 	struct buffer *out)

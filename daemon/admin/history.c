@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One bucket for so many bytes of the ring: a hold needs 150 to 300. */
+/* Bytes of the ring for each bucket: a hold needs 150 to 300. */
 #define BUCKET_BYTES 256
 #define END_MAX      16 /* bytes of the word for how a hold ended */
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* At most so many are kept, and so many bytes of their texts. */
+/* The most that are stored, and the most bytes of their texts. */
 #define RANKED_MOST  1000
 #define RANKED_BYTES ((size_t)1 << 20)
 

@@ -79,8 +79,8 @@ report_goes_on(const struct report *report)
 	return !report->match || report->match_bytes > 0;
 }
 
-/* Elements that match are searched for among about so many. The longer the pattern and the names, the fewer:
- * so a page takes the same time, whatever they are. */
+/* Sets among how many elements matching ones are searched for. The longer the pattern and the names, the
+ * fewer: so a page takes the same time, whatever they are. */
 static void
 report_match(struct report *report, struct glob *match, size_t budget)
 {

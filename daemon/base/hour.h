@@ -48,8 +48,8 @@ void hour_sample(struct hour *hour, const struct stats *stats, int64_t now_ms);
 const struct hour_minute *hour_minute(const struct hour *hour, size_t ago);
 
 void hour_minute_add(struct hour_minute *sum, const struct hour_minute *minute);
-/* So long were so many percent of its waits at most: a bound of the buckets, in µs. What was longer than the
- * last bound counts as that. 0: there was no wait. */
+/* The percentile of its waits, in µs: a bound of the buckets. A wait beyond the last bound counts as that. 0:
+ * there was no wait. */
 int64_t hour_minute_wait_us(const struct hour_minute *minute, unsigned percent);
 
 #endif

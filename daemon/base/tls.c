@@ -20,7 +20,7 @@
 
 enum file { FILE_CERTIFICATE, FILE_KEY, FILE_CA, FILE_CRL, FILES };
 
-/* One tls_read() takes at most so many records behind the handshake: alerts, tickets and new keys before the
+/* The most records behind the handshake that one tls_read() takes: alerts, tickets and new keys before the
  * data. A new key costs 14 us. */
 #define TLS_RECORDS_MAX 32
 

@@ -102,12 +102,12 @@ struct identity {
 /* At most this many connections may hold a descriptor that came before its request could be served; the
  * others lose theirs. */
 #define CONNECTION_HELD_FDS    64
-/* In this time at most so many connections are probed whose request waits. */
+/* How many connections with a waiting request are probed in this time at most. */
 #define CONNECTION_PROBE_MS    100
 #define CONNECTION_PROBES      256
 /* Answers are written when this many connections have some, so that clients work while others are served. */
 #define CONNECTION_WRITE_COUNT 8
-/* An answer that is held back waits so long at most, for so many connections at a time. */
+/* How long an answer is held back at most, and for how many connections at a time. */
 #define CONNECTION_HELD_MS     2
 #define CONNECTION_HELD_MOST   64
 

@@ -14,7 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* With so many numbers left, or a quarter of all, what a message can carry is not taken for granted. */
+/* If no more numbers than these are left, or a quarter of all, there may be too few for what a message can
+ * carry. */
 #define FEW_NUMBERS  1024
 #define FEW_CHECK_MS 1000
 

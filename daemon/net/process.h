@@ -23,8 +23,8 @@ struct record;
 	"the process is in a PID namespace this daemon does not see: start the daemon's container with "     \
 	"--pid=host, or its pod with hostPID: true or shareProcessNamespace: true"
 
-/* What the identity of a process shows. Only one that is known to have ended has ended: the others
- * may be working. */
+/* What the identity of a process shows. Only PROCESS_ENDED says that it has ended; otherwise it may be
+ * working. */
 enum process_sight {
 	PROCESS_RUNS,
 	PROCESS_ENDED,

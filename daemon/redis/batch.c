@@ -269,7 +269,7 @@ text_copy(struct slice *text, char **room)
 	*room += text->n;
 }
 
-/* With copies of these calls, whose texts are not copied yet, and room for so many bytes behind them. */
+/* With copies of these calls, whose texts are not copied yet. bytes: room behind them. */
 static struct batch *
 batch_new(struct reserve *reserve, const struct call *calls, size_t n, size_t bytes)
 {

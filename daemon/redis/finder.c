@@ -110,8 +110,8 @@ watcher_inquiry(const struct watcher *w)
 		.believed = f->found ? &f->believed : NULL};
 }
 
-/* A subscribed connection may not ask, so its subscription is ended for as long as that takes; what happens
- * meanwhile the answer knows. */
+/* A subscribed connection may not ask, so its subscription is ended until the answer has come. The answer has
+ * what happens meanwhile. */
 static void
 watcher_ask(struct watcher *w)
 {
@@ -204,8 +204,8 @@ opinion_names(const struct opinion *o, const struct opinion *server)
 }
 
 struct tally {
-	size_t named;  /* so many name the server at this address */
-	size_t send;   /* so many of them would send a client there */
+	size_t named;  /* how many name the server at this address */
+	size_t send;   /* how many of them would send a client there */
 	int64_t epoch; /* that all of these have reached */
 };
 

@@ -167,8 +167,8 @@ table_slotless(struct slice table, const struct opinion *before, struct slotless
 
 /*
  * The replicas of the owner, and those that may be with the master before on the other side of a partition,
- * and go on acknowledging there, whatever the table says of that master. Of a group that is stored these are
- * members already; while none is, they count as replicas that are away.
+ * and go on acknowledging there, whatever the table says of that master. If a group is stored, these are
+ * members of it already; otherwise they count as replicas that are away.
  */
 static void
 table_replicas(struct slice table, const struct inquiry *inquiry, struct slice owner, struct opinion *out)

@@ -275,7 +275,7 @@ pool_link_noscript(struct pool_link *l, struct batch *batch)
 		l, batch, OUTCOME_UNSENT, "the master had forgotten the scripts; they are loaded again");
 }
 
-#define ROUND_TRIPS 8 /* the average is of about so many */
+#define ROUND_TRIPS 8 /* that the average is of, about */
 
 static void
 pool_link_measure(struct pool *pool, int64_t us)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether it tells something that a majority may not have; that there is no latch is such a thing, too. */
+/* Whether it says something that a majority may not have. That there is no latch is one, too. */
 static bool
 vote_rests_on_replicas(const struct vote *vote)
 {
@@ -265,7 +265,7 @@ line_read(const struct redisReply *reply, unsigned i, struct line *line)
 	return true;
 }
 
-/* Adds so many of the list that are not there yet, as far as there are. */
+/* Adds up to *count names of the list that are not there yet, and counts them off. */
 static void
 add_some(struct roster *to, const struct roster *list, unsigned *count)
 {

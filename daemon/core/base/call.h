@@ -65,8 +65,8 @@ enum interop {
 				     it has to be told of ours by an element of lock-signal:NAME */
 };
 
-/* An attempt number is a count with so many random bits below it. Two copies of one process count on from the
- * same number, and must not take each other's leases for their own. */
+/* An attempt number is a count, with this many random bits below it. Two copies of one process count on from
+ * the same number, and must not take each other's leases for their own. */
 #define ATTEMPT_RANDOM_BITS 22
 
 /* How far a set of masters has come at one of them (masterset.h). */

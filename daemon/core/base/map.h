@@ -155,7 +155,7 @@ scan_meets(struct scan *scan, uint32_t hash)
 	return true;
 }
 
-/* The cursor behind the chain of this one; the chain has the hashes that share so many low bits. */
+/* The cursor behind the chain of this one. bits: how many low bits the hashes of a chain share. */
 static inline scan_cursor
 scan_behind(scan_cursor cursor, unsigned bits)
 {

@@ -213,7 +213,7 @@ lease_held(const struct lease *l)
 
 /* ---- its states, and what all of them share ---- */
 
-/* NONE, of this name, with so many votes within; its memory is all zero. */
+/* NONE, of this name. votes: how many it has room for within; its memory is all zero. */
 void lease_init(struct lease *l, struct resource *r, unsigned votes);
 
 /* HELD: ends the round if nothing in it is needed any more. */

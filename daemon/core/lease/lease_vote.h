@@ -102,7 +102,7 @@ struct round {
  * memory it comes from the reserve. */
 struct round *round_new(struct core *core, struct lease *l);
 
-/* The lease has a round: from now on so many masters can be asked. Memory as in round_new(). */
+/* The lease has a round with room for `from` masters: makes room for `to`. Memory as in round_new(). */
 void round_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
 
 static inline struct round *

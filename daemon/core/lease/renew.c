@@ -381,7 +381,8 @@ renew_defer(struct core *core, struct lease *l)
 	return true;
 }
 
-/* A renewal is due: begins it, unless so many have begun in this millisecond that clients would wait. */
+/* A renewal is due: begins it. If clients would wait because many have begun in this millisecond, it is
+ * deferred. */
 static void
 renew_due(struct core *core, struct lease *l)
 {
