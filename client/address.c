@@ -1,6 +1,6 @@
 /*
- * address: parses $HOLDFAST_URL. It makes no look-ups and no connections; it only checks whether a default
- * socket exists, and who could have put it there.
+ * address: parses $HOLDFAST_URL. It resolves no names and makes no connections; it only checks whether a
+ * default socket exists, and who could have put it there.
  */
 #include "client/address.h"
 
@@ -262,7 +262,7 @@ directory_fault(const char *path)
 /*
  * NULL: the socket at path was put there by root or this user, so its daemon can be believed. The variable
  * outlives su and sudo -E, and may name the directory of another user, whose daemon could grant what is held
- * elsewhere. /run/holdfast needs no such look: root alone makes it, for whatever user the daemon runs as.
+ * elsewhere. /run/holdfast needs no check: root alone makes it, for whatever user the daemon runs as.
  */
 static const char *
 own_fault(const char *runtime_dir, const char *path)

@@ -1,6 +1,6 @@
 /*
- * address: parses $HOLDFAST_URL. It makes no look-ups and no connections; it only checks whether a default
- * socket exists, and who could have put it there.
+ * address: parses $HOLDFAST_URL. It resolves no names and makes no connections; it only checks whether a
+ * default socket exists, and who could have put it there.
  */
 #ifndef CLIENT_ADDRESS_H
 #define CLIENT_ADDRESS_H

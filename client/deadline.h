@@ -78,7 +78,7 @@ enum deadline_step deadline_step(struct deadline *d, int64_t now_ms);
 
 /* A CHECK is under way, or the connection was away, and the hold has expired so long ago that this process
  * stood still meanwhile: the answer, or the daemon, may be there already. The hold is in doubt. For a caller
- * that looks at each deadline when it is due. */
+ * that checks each deadline when it is due. */
 void deadline_stood(struct deadline *d, int64_t now_ms);
 
 #define DEADLINE_STOOD_MS 100

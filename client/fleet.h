@@ -33,7 +33,7 @@ bool foreign_describe(char *out, size_t room, const struct answer *fleet);
  * state is unknown. */
 bool fleet_describe(char *out, size_t room, const struct answer *fleet, bool local);
 
-/* The same from INSPECT of one daemon. local: the processes of its host can be looked at. on: that host; "":
+/* The same from INSPECT of one daemon. local: the processes of its host can be inspected. on: that host; "":
  * it is not named. */
 void holder_describe(char *out, size_t room, const struct answer *inspect, const char *on, bool local);
 

@@ -3,7 +3,7 @@
  * a session by the keys that INSPECT, LOCKS and SESSIONS have in common.
  *
  * A snapshot of /proc is never consistent: if it shows no member and processes changed meanwhile, the caller
- * has to look again.
+ * has to scan again.
  */
 #include "client/process.h"
 

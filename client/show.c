@@ -35,7 +35,7 @@ struct listing {
 	char name[PEER_TEXT_MAX];
 };
 
-/* Whether the element is of another host, whose processes cannot be looked at. */
+/* Whether the element is of another host, whose processes cannot be inspected. */
 static bool
 list_is_far(const struct listing *listing, const struct answer *element)
 {

@@ -207,7 +207,7 @@ text_keep(char **at, struct slice text)
 	return begin;
 }
 
-/* Whether processes of that host can be looked at. */
+/* Whether processes of that host can be inspected. */
 static bool
 is_near(const struct top *t, struct slice host)
 {

@@ -124,7 +124,7 @@ head_at(const struct top *t, size_t i)
 	return (enum head)head;
 }
 
-/* "3 hosts: app-2 waits 40s, 12 waiting; app-1; no answer from app-3". Each with what has to be looked at. */
+/* "3 hosts: app-2 waits 40s, 12 waiting; app-1; no answer from app-3". Each with what needs attention. */
 static void
 hosts_line(const struct top *t, struct top_line *line)
 {

@@ -26,7 +26,7 @@
 
 #define OUT_MAX     (256 * 1024)
 #define FILL_BYTES  (16 * 1024)
-#define FILLS_MAX   16 /* reads in a row, until the caller looks at the bytes */
+#define FILLS_MAX   16 /* reads in a row, until the caller parses the bytes */
 #define GOODBYE_MS  1000
 #define GROUP_BYTES 16384 /* of a group with its members; a larger one is not named */
 #define VANISHED_MS 20000 /* a peer without TCP acknowledgements for this long is gone */

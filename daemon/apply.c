@@ -256,7 +256,7 @@ service_turn(struct service *s, int64_t now_ms)
 	if (!s->ready) {
 		return s->ready_by_ms;
 	}
-	/* A view may tell for how long no lock can be had: so it is looked at even if nothing happens. */
+	/* A view may tell for how long no lock can be had: so it is read even if nothing happens. */
 	s->check_at_ms = now_ms + SERVICE_CHECK_MS;
 	return view.available ? INT64_MAX : s->check_at_ms;
 }

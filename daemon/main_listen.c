@@ -41,7 +41,7 @@ socket_settings_of(const struct conf_listener *from)
 	};
 }
 
-/* Looks at TLS of a list of the configuration. False ends the walk. */
+/* Checks TLS of a list of the configuration. False ends the walk. */
 typedef bool tls_check(void *arg, enum tls_side side, const struct tls_settings *settings, const char *list);
 
 static bool

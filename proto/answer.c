@@ -29,16 +29,16 @@ static const char *const fault_size = "the server's answer is too large";
 static const char *const fault_depth = "the server's answer is nested too deeply";
 static const char *const fault_memory = "out of memory for the server's answer";
 
-/* The line at `at`. *looked keeps how far there is no end of line, so that the next call need not search
+/* The line at `at`. *scanned keeps how far there is no end of line, so that the next call need not search
  * again. */
 static enum got
-read_line(const char *data, size_t n, size_t at, size_t *looked, struct slice *line)
+read_line(const char *data, size_t n, size_t at, size_t *scanned, struct slice *line)
 {
-	const char *end = memchr(data + at + *looked, '\n', n - at - *looked);
+	const char *end = memchr(data + at + *scanned, '\n', n - at - *scanned);
 	size_t length;
 
 	if (end == NULL) {
-		*looked = n - at;
+		*scanned = n - at;
 		return GOT_PART;
 	}
 	length = (size_t)(end - data) - at;
@@ -192,7 +192,7 @@ read_form(const struct resp_type *type, const char *data, size_t n, struct slice
 
 /* The element at `at`. Malformed elements are detected as soon as their first line has arrived. */
 static enum got
-read_element(const char *data, size_t n, size_t at, size_t *looked, struct element *e)
+read_element(const char *data, size_t n, size_t at, size_t *scanned, struct element *e)
 {
 	const struct resp_type *type;
 	struct slice line;
@@ -207,7 +207,7 @@ read_element(const char *data, size_t n, size_t at, size_t *looked, struct eleme
 	*e = (struct element){.node = {.type = type->type}};
 	if (form_is_numbered(type->form) && read_short(data, n, at + 1, &number, &e->next))
 		return read_numbered(type, data, n, number, e);
-	got = read_line(data, n, at, looked, &line);
+	got = read_line(data, n, at, scanned, &line);
 	if (got != GOT_WHOLE)
 		return got;
 	e->next = at + line.n + 2;
@@ -233,7 +233,7 @@ scan(struct answer_parser *p, const char *data, size_t n, const struct answer_li
 {
 	for (;;) {
 		struct element e;
-		enum got got = read_element(data, n, p->seen, &p->looked, &e);
+		enum got got = read_element(data, n, p->seen, &p->scanned, &e);
 
 		*fault = fault_form;
 		if (got == GOT_BAD)
@@ -246,7 +246,7 @@ scan(struct answer_parser *p, const char *data, size_t n, const struct answer_li
 		if (e.node.count > limits->elements - p->elements)
 			return -1;
 		p->seen = e.next;
-		p->looked = 0;
+		p->scanned = 0;
 		*fault = fault_form;
 		if (e.node.type == ANSWER_PUSH && p->depth > 0)
 			return -1;
@@ -274,8 +274,8 @@ static void
 build(struct builder *b, struct answer *node)
 {
 	struct element e;
-	size_t looked = 0;
-	enum got got = read_element(b->data, b->n, b->at, &looked, &e);
+	size_t scanned = 0;
+	enum got got = read_element(b->data, b->n, b->at, &scanned, &e);
 	struct answer *items = b->next;
 
 	assert(got == GOT_WHOLE);

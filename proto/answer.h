@@ -45,8 +45,8 @@ struct answer_limits {
 
 /* One per connection: the state of the scan, and the memory of the tree. Zeroed at the beginning. */
 struct answer_parser {
-	size_t seen;   /* bytes of complete elements */
-	size_t looked; /* bytes after those that are known to contain no end of line */
+	size_t seen;    /* bytes of complete elements */
+	size_t scanned; /* bytes after those that are known to contain no end of line */
 	size_t elements;
 	size_t depth;
 	size_t left[ANSWER_DEPTH_MAX]; /* elements still missing, per open aggregate */

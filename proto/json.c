@@ -88,7 +88,7 @@ json_put_key(struct buffer *out, const char *key, bool first)
 }
 
 /* The date of a day, counted from 1970-01-01: eras of 400 years that begin with a March.
- * gmtime_r() looks at the environment. */
+ * gmtime_r() reads the environment. */
 static void
 date_print(char *out, size_t room, int64_t day)
 {

@@ -20,7 +20,7 @@
  *
  * Hostile bytes: a record whose length goes beyond the input, a field that ends behind its record, a number
  * out of its range make the whole stream failed. Reading goes on with zeros then, so that a reader needs to
- * look once at the end of each record.
+ * check once at the end of each record.
  */
 #ifndef PROTO_RECORD_H
 #define PROTO_RECORD_H

@@ -26,7 +26,7 @@ struct health {
 		enum master_state state;
 		bool down;
 		bool failing;
-		int64_t since_ms; /* CLOCK_BOOTTIME; 0: not looked at yet */
+		int64_t since_ms; /* CLOCK_BOOTTIME; 0: not checked yet */
 	} masters[CORE_SLOTS_MAX];
 };
 

@@ -30,11 +30,11 @@ struct secrets {
 	struct secret_file list[SECRETS_MAX];
 };
 
-/* Adds a file if it is open to others and not there yet. NULL and "" are no file; one that cannot be looked
- * at is not open. */
+/* Adds a file if it is open to others and not there yet. NULL and "" are no file; one that cannot be
+ * examined is not open. */
 void secrets_add(struct secrets *secrets, const char *path);
 
-/* Looks again, and drops those that are closed now: a chmod needs no reload. */
+/* Examines them again, and drops those that are closed now: a chmod needs no reload. */
 void secrets_refresh(struct secrets *secrets);
 
 #endif

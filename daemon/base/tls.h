@@ -92,7 +92,7 @@ bool tls_peer_name(const struct tls *tls, char out[TLS_NAME_MAX]);
  * that cannot be read adds none: tls_context_load() says why.
  */
 
-#define TLS_DATES_MAX      64 /* certificates; further ones are not looked at */
+#define TLS_DATES_MAX      64 /* certificates; further ones are ignored */
 #define TLS_DATES_PATH     256
 #define TLS_DATES_WHO      96
 #define TLS_DATES_TEXT_MAX 512

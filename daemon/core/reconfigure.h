@@ -2,7 +2,7 @@
  * reconfigure: what follows for leases, releases and latches when a slot has become another server, or when
  * there are more masters (master_move(), masters_resize()).
  *
- * Every lease is looked at before anything else happens, some ten milliseconds for a hundred thousand. The
+ * Every lease is checked before anything else happens, some ten milliseconds for a hundred thousand. The
  * questions to newcomers follow bit by bit (scheduler.h).
  */
 #ifndef CORE_RECONFIGURE_H

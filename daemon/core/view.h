@@ -162,7 +162,7 @@ void core_view_longest(const struct core *core, int64_t now_ms, struct longest_v
 /* The daemon is stopping and takes no new locks. */
 bool core_draining(const struct core *core);
 /* Until when a client may rely on a hold, by what holders have been told: CLOCK_BOOTTIME in ms, 0: none does.
- * Looks at all holds. */
+ * Goes through all holds. */
 int64_t core_relied_until(const struct core *core);
 
 /* Where masters keep the lease of a name, as calls say it (call.h): key, by the rule, and interop. */

@@ -371,7 +371,7 @@ client_read(struct client *c)
 	return true;
 }
 
-/* Whatever comes after the request is not looked at. False: the client is gone. */
+/* Whatever comes after the request is ignored. False: the client is gone. */
 static bool
 client_drop_input(struct client *c)
 {

@@ -129,7 +129,7 @@ const struct access_user *access_local(
 /* The same for the client with this uid at the other end of a socket. */
 const struct access_user *access_of_socket(const struct access *access, int fd, int64_t uid);
 
-/* A client that looks at something, or asks for it. */
+/* The client that reads something, or asks for it. */
 struct viewer {
 	const struct access_user *user; /* NULL: none of the configuration */
 	bool admin;

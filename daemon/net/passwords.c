@@ -53,7 +53,7 @@ struct passwords {
 
 /* ---- the thread ---- */
 
-/* Looks at each byte, wherever the first difference is. */
+/* Compares each byte, wherever the first difference is. */
 static bool
 hash_equal(const char *one, const char *other)
 {

@@ -22,7 +22,7 @@ struct passwords;
 /* Different questions at a time: at 50 ms each, the last one waits for three seconds. */
 #define PASSWORDS_QUESTIONS 64
 
-/* access and guesses are looked at when a question is answered or begun; *access may have been replaced then.
+/* access and guesses are read when a question is answered or begun; *access may have been replaced then.
  * NULL: out of memory. */
 struct passwords *passwords_new(struct event_base *base, struct connections *connections,
 	struct access *const *access, const struct guesses *guesses) __attribute__((warn_unused_result));

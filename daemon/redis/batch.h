@@ -37,7 +37,7 @@ struct group {
 
 /* All zero at first. */
 struct groups {
-	uint32_t open;          /* a bit for each group that may have calls; the others need no look */
+	uint32_t open;          /* a bit for each group that may have calls; the others are skipped */
 	struct reserve reserve; /* filled by the user, which must do without calls if it cannot be filled */
 	struct group of[SCRIPT_COUNT];
 };

@@ -5,8 +5,8 @@
  * It has a file of memory (memfd) that is named after the directory: no other process can hold the name in
  * its place, since the file belongs to the user who made it. A name that is common to all users, as that of
  * an abstract socket, could be taken by anybody, and force a guard at each start or hide that a daemon runs.
- * Whoever takes the directory looks at what the processes of its own user have open. A daemon of another
- * container has a directory of its own under the same name, and is not looked at.
+ * The daemon that takes the directory checks what the processes of its own user have open. A daemon of
+ * another container has a directory of its own under the same name, and is not checked.
  */
 #include "daemon/redis/embedded_presence.h"
 
@@ -92,7 +92,8 @@ status_read(const char *process, struct status *status)
 	return true;
 }
 
-/* Whether this process shows the mark. One that cannot be looked at does if its name is that of a daemon. */
+/* Whether this process shows the mark. A process that cannot be inspected does if its name is that of a
+ * daemon. */
 static bool
 process_shows(const char *process, const char *mark)
 {

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define SLOTS        16384
-#define SLOTLESS_MAX 64 /* masters without slots; more are not looked at */
+#define SLOTLESS_MAX 64 /* masters without slots; further ones are ignored */
 #define ROW_FIELDS   8
 
 enum { ASK_NODES, ASK_KEY };

@@ -49,7 +49,7 @@ void
 pool_put_unsent(struct pool *pool, struct batch *batch)
 {
 	/* A timeout, not event_active(): events that are activated while events are handled would be handled
-	 * before the loop looks at any socket again. */
+	 * before the loop polls any socket again. */
 	if (!pool->unsent.head)
 		timeout_set(pool->later, 0);
 	batches_put(&pool->unsent, batch);

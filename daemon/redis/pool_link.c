@@ -132,7 +132,7 @@ pool_link_wait(struct pool_link *l)
 	snprintf(ms, sizeof ms, "%lld", (long long)l->pool->wait_ms);
 	assert(l->waits < POOL_WAITS_MAX);
 	l->wait_due = false;
-	/* So that WAIT looks for what others have written meanwhile, too. */
+	/* So that WAIT covers what others have written meanwhile, too. */
 	if (l->again > 0)
 		(void)pool_link_say(
 			l, &pool_publish_context, 4, (const char *[]){"HSET", key, REPLICAS_NUDGE, "1"});

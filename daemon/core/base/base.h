@@ -2,7 +2,8 @@
  * base: the core as each of its rooms sees it.
  *
  * What the running step works with is here, and so is what every room heeds. What a room remembers is behind
- * a pointer to a type that only its own headers complete: a room that lies above cannot be looked into.
+ * a pointer to a type that only its own headers complete: the members of a type of a room above are out of
+ * reach.
  */
 #ifndef CORE_BASE_H
 #define CORE_BASE_H

@@ -1,5 +1,5 @@
 /*
- * dirty: the things that have to be looked at before the step ends, in the order in which they became dirty:
+ * dirty: the things that have to be handled before the step ends, in the order in which they became dirty:
  * names, which are scheduled (scheduler.h); and leases, whose entries go into the ledger (ledger.h).
  *
  * A step has a few, but all names when a master comes back: memory for many is given back. A thing that finds
@@ -15,12 +15,12 @@
 
 /* In such a thing. */
 struct dirty_item {
-	bool dirty; /* something changed: it is looked at before the step ends */
+	bool dirty; /* something changed: it is handled before the step ends */
 };
 
 struct dirty {
 	struct dirty_item **list;
-	struct dirty_item **first; /* the next to be looked at */
+	struct dirty_item **first; /* the next to be handled */
 	struct dirty_item **end;   /* behind the last one */
 	struct dirty_item **room;  /* end of the memory of the list */
 	bool missed;               /* there are dirty things that are not on the list */
@@ -29,7 +29,7 @@ struct dirty {
 void dirty_init(struct dirty *t, struct reserve *reserve);
 void dirty_done(struct dirty *t);
 
-/* It has to be looked at before the step ends. */
+/* It has to be handled before the step ends. */
 void dirty_add(struct dirty *t, struct dirty_item *item);
 
 /* It ends: it is dirty no more. */

@@ -2,7 +2,7 @@
  * starts: when the oldest of many things began that begin one after the other and end in any order.
  *
  * A thing is counted under the millisecond in which it began, and takes no memory of its own: there may be
- * millions of holds. A look at the oldest costs the same however many there are. To begin costs that as well;
+ * millions of holds. To check the oldest costs the same however many there are. To begin costs that as well;
  * to end, a search among the milliseconds that are still counted.
  *
  *     first            n        room
@@ -41,7 +41,7 @@ void starts_remove(struct starts *s, int64_t ms);
 /* When the oldest began; none: TIMER_NEVER. */
 int64_t starts_oldest(const struct starts *s);
 
-/* How many there are. Looks at all milliseconds. */
+/* How many there are. Goes through all milliseconds. */
 uint64_t starts_count(const struct starts *s);
 
 #endif

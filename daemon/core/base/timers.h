@@ -25,14 +25,14 @@ enum timer_kind {
 	TIMER_GRANT,           /* a hold's LEASE, MAXHOLD or withholding is over */
 	TIMER_LEASE,           /* a lease has to be tried, renewed or given up */
 	TIMER_RELEASE,         /* a release has to be repeated */
-	TIMER_LATCH,           /* a latch has to be looked at, or forgotten */
+	TIMER_LATCH,           /* a latch has to be refreshed, or forgotten */
 	TIMER_LATCH_REQUEST,   /* the time of a LATCH request is over */
 	TIMER_MASTER,          /* HELLO, or end the guard */
 	TIMER_GRACE,           /* a session without connection has waited long enough */
 	TIMER_HEARTBEAT,       /* a session has to be heard of */
 	TIMER_LATCH_QUOTA,     /* a latch that is counted for a user is over */
 	TIMER_DEFERRED_CHECKS, /* a search for a deadlock was deferred */
-	TIMER_RULES,           /* more names have to be looked at for other rules, */
+	TIMER_RULES,           /* more names have to be checked for other rules, */
 	TIMER_RESCAN,          /* or because a master's state has changed */
 	TIMER_ENDING,          /* sessions that end have more to give up */
 	TIMER_MASTERS          /* newcomers to the set of masters were checked for long enough */

@@ -184,7 +184,7 @@ names_remove(struct names *names, struct resource *r)
 	names->count--;
 }
 
-/* Prefetches a name while others are looked at: it may be anywhere in memory, and a walk would spend half of
+/* Prefetches a name while others are visited: it may be anywhere in memory, and a walk would spend half of
  * its time waiting for that. */
 static void
 names_fetch(const struct resource *r)

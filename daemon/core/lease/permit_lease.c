@@ -170,7 +170,7 @@ void
 permit_leases_init(struct resource *r)
 {
 	assert(r->limit > 0);
-	/* What is loaded is looked at as a whole. */
+	/* What is loaded is checked as a whole. */
 	r->permit_leases = (struct permit_leases){.acquiring = NULL, .changed = true};
 	TAILQ_INIT(&r->permit_leases.list);
 }

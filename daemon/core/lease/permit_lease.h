@@ -94,7 +94,7 @@ void permit_lease_held(struct lease *l);
 void permit_lease_released(struct lease *l);
 
 /* It is wanted, over, or retained for long enough; nothing, unless it is a permit lease. The idle ones are
- * looked at in the next permits_schedule(). */
+ * handled in the next permits_schedule(). */
 void permit_lease_changed(const struct lease *l);
 
 /* The permit lease of this attempt; NULL: none. */

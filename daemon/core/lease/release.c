@@ -60,7 +60,7 @@ release_remove(struct core *core, struct release *release)
 	HASH_DELETE(hh, core->leases->releases, release);
 }
 
-/* Looks again then, but at the latest when the key has expired: a master's clock may have stepped back. */
+/* Tries again then, but at the latest when the key has expired: a master's clock may have stepped back. */
 static void
 release_arm(struct core *core, struct release *u, int64_t at_ms)
 {

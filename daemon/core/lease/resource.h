@@ -1,8 +1,8 @@
 /*
  * resource: one name, while a session here holds it or waits for it, or this daemon has a lease of it.
  *
- * Every noun that changes something about a resource makes it dirty; before the step ends scheduler.c looks
- * at the whole and does what follows.
+ * Every noun that changes something about a resource makes it dirty; before the step ends scheduler.c
+ * handles each dirty one as a whole.
  */
 #ifndef CORE_RESOURCE_H
 #define CORE_RESOURCE_H

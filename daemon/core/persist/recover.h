@@ -32,7 +32,7 @@ struct thing {
 	bool skipped;          /* of a session: it was not durable */
 	/* Of a lease. */
 	int64_t others_until_ms; /* holds on it that are skipped end until then; 0: there are none */
-	struct slice name;       /* n == 0: it has not been looked at */
+	struct slice name;       /* n == 0: its entry has not been read yet */
 	bool over;               /* its time is */
 	bool refused;            /* it cannot be: its holds are lost */
 	struct lease *lease;     /* NULL: no hold has come that needs it */

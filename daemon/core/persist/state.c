@@ -263,7 +263,7 @@ load_next(struct state_loader *l, enum part_of_state *part)
 }
 
 /* Each lease that has something at the masters has an attempt of its own. False: two have the same, or there
- * is no memory to look. */
+ * is no memory for the comparison. */
 static bool
 attempts_differ(const struct core *core)
 {

@@ -59,8 +59,8 @@ struct state_loader {
  *
  * A function that loads a thing counts it, as the noun itself does when it makes one: for its session and its
  * user, and in core->counts.
- * It checks what its own code would assert: then it may leave the rest to core_wrong() (check.c), which looks
- * at the whole loaded core as of the moment when it was saved.
+ * It checks what its own code would assert: then it may leave the rest to core_wrong() (check.c), which
+ * checks the whole loaded core as of the moment when it was saved.
  */
 
 /* ---- fields that several nouns have, in both directions; state.c ---- */

@@ -326,7 +326,7 @@ state_load_parted(struct state_loader *l)
 /* ---- all of it ---- */
 
 /* A master that no link has reached yet is in a HELLO from the start (master_init()): nothing ends that
- * as long as the adapter looks for it. */
+ * as long as the adapter searches for it. */
 static bool
 master_rests(const struct core *core, const struct master *m)
 {

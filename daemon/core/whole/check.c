@@ -46,7 +46,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A look at a whole core. */
+/* The check of a whole core. */
 struct check {
 	bool asserts;      /* what is wrong is our mistake */
 	const char *wrong; /* the first thing that is; NULL: none */

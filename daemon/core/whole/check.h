@@ -9,7 +9,7 @@
 struct core;
 
 /* What cannot be in this core, which was loaded, as of this time: a condition that does not hold.
- * NULL: nothing. Looks at all of it, but for what its loader has counted for users. */
+ * NULL: nothing. Checks all of it, but for what its loader has counted for users. */
 const char *core_wrong(const struct core *core, int64_t now_ms);
 
 #endif
