@@ -228,8 +228,8 @@ clock_jump_outcome(const struct vote *vote, bool doubted)
 	return vote->outcome;
 }
 
-/* Whether this is a grant by a memory that has changed since, or by a master that cannot be used, as it told
- * us since: its clock may have jumped, or it may evict keys. Then leases of others may have ended there
+/* Whether this is a grant by a memory that has changed since, or by a master that cannot be used, as a later
+ * answer says: its clock may have jumped, or it may evict keys. Then leases of others may have ended there
  * before their time. Such a grant is released. */
 static bool
 is_outdated(const struct core *core, const struct lease *l, const struct vote *vote)

@@ -4,8 +4,8 @@
  *     event ──▶ core_step(core, now, event, actions) ──▶ actions
  *
  * It decides which session holds what, when leases are acquired, renewed and released, and what each client
- * is told. It reads no clock, draws no random number, opens nothing and calls no hooks; the same events in
- * the same order give the same actions. The driver is the only caller. Single-threaded; not reentrant.
+ * is answered. It reads no clock, draws no random number, opens nothing and calls no hooks; the same events
+ * in the same order give the same actions. The driver is the only caller. Single-threaded; not reentrant.
  */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
@@ -106,11 +106,11 @@ void core_step(struct core *core, struct now now, const struct event *event, str
 unsigned core_drew(const struct core *core);
 
 /* Whether another process has the same daemon-id: a copy of this one. All holds are lost, and their sessions
- * have been told. Further events have no effect, and no more calls are made: what is at the masters may
+ * have been notified. Further events have no effect, and no more calls are made: what is at the masters may
  * belong to the other process. */
 bool core_ended(const struct core *core);
 
-/* Whether EVENT_DRAIN has come, and holders are no longer waited for: they have been told. */
+/* Whether EVENT_DRAIN has come, and the daemon no longer waits for holders: they have been notified. */
 bool core_drained(const struct core *core);
 
 /* When EVENT_TIMER is due, CLOCK_BOOTTIME in ms; INT64_MAX: never. */

@@ -157,7 +157,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		emit_reply(core, conn->id, &refusal);
 		return;
 	}
-	/* The client has not been told of the loss, and may still act as the holder. */
+	/* The loss was not reported to the client yet, which may still act as the holder. */
 	if (loss != NULL && !loss->told) {
 		loss_answer(core, conn, loss, (struct slice){0});
 		return;
@@ -530,7 +530,7 @@ drain_begin(struct core *core, const struct reply *refusal)
 	}
 }
 
-/* Holders are told by the end of their connections; their leases are left to run out, not released. */
+/* Holders notice by the end of their connections; their leases are left to run out, not released. */
 static void
 drain_end(struct core *core)
 {

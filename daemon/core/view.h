@@ -13,7 +13,7 @@
 struct master_view {
 	const char *place; /* as the set names it */
 	const char *way;
-	uint64_t id;      /* its permanent one; 0: not told yet */
+	uint64_t id;      /* its permanent one; 0: not reported yet */
 	const char *role; /* "member"; in a change also "leaving", or "joining": not of the set yet */
 	enum master_state state;
 	const char *word;      /* of the state */
@@ -161,7 +161,7 @@ void core_view_counts(const struct core *core, struct core_counts *out);
 void core_view_longest(const struct core *core, int64_t now_ms, struct longest_view *out);
 /* The daemon is stopping and takes no new locks. */
 bool core_draining(const struct core *core);
-/* Until when a client may rely on a hold, by what holders have been told: CLOCK_BOOTTIME in ms, 0: none does.
+/* Until when a client may rely on a hold, by the announced deadlines: CLOCK_BOOTTIME in ms, 0: none does.
  * Goes through all holds. */
 int64_t core_relied_until(const struct core *core);
 

@@ -4,10 +4,10 @@
  * An object that ends is kept until the next step, because actions may still point into it. Then its memory
  * is kept for new objects: a LOCK and an UNLOCK reuse what the last ones left.
  *
- * A lease whose end goes unnoticed, or a decision that is never told, is worse than a daemon that stops (R7).
- * If there is no memory for such a thing, the reserve is given back to the system for it. The core begins
- * nothing new until it has a reserve again. If there is no memory even then, the process ends. Other rooms
- * have reserves of their own.
+ * A lease whose end goes unnoticed, or a decision that is never reported, is worse than a daemon that stops
+ * (R7). If there is no memory for such a thing, the reserve is given back to the system for it. The core
+ * begins nothing new until it has a reserve again. If there is no memory even then, the process ends. Other
+ * rooms have reserves of their own.
  */
 #ifndef CORE_ALLOC_H
 #define CORE_ALLOC_H

@@ -34,7 +34,7 @@ struct sessions;
 enum drain {
 	DRAIN_NONE,
 	DRAIN_WAITS, /* no new locks; holders finish */
-	DRAIN_ENDS   /* holders have been told, and the daemon waits for no client */
+	DRAIN_ENDS   /* holders have been notified, and the daemon waits for no client */
 };
 
 /* What has to outlive a crash, and has changed in this step. */

@@ -59,10 +59,11 @@ enum latch_op {
 /* Which foreign library locks the name as well. From Redisson on it knows a single master. */
 enum interop {
 	INTEROP_NONE,
-	INTEROP_STRING,           /* a string with a time to live at a key of its own; its end is not told */
-	INTEROP_REDISSON,         /* a hash at the bare name; the end of a hold is published */
-	INTEROP_PYTHON_REDIS_LOCK /* a string at lock:NAME; the end of a lock of the library is not told, but
-				     it has to be told of ours by an element of lock-signal:NAME */
+	INTEROP_STRING,   /* a string with a time to live at a key of its own; its end is not announced */
+	INTEROP_REDISSON, /* a hash at the bare name; the end of a hold is published */
+	INTEROP_PYTHON_REDIS_LOCK /* a string at lock:NAME; the end of a lock of the library is not
+				     announced, but the end of ours has to be, by an element of
+				     lock-signal:NAME */
 };
 
 /* An attempt number is a count, with this many random bits below it. Two copies of one process count on from
@@ -128,10 +129,10 @@ struct call {
 	unsigned link;    /* which link of its pool, 0-based; a name always uses the same one */
 	uint64_t attempt; /* the owner's second half; for HELLO and ADMIT a serial; returned in the vote */
 	uint64_t incarnation; /* the master's memory for which this call is meant; HELLO: a fresh candidate */
-	int64_t mark;         /* the greatest token that this master has told this daemon (lua/node.inc) */
-	struct slice name;    /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
-	uint32_t hash; /* ACQUIRE, RENEW, RECLAIM, ADOPT: by which the core finds the name again; returned
-			  in the vote */
+	int64_t mark; /* the greatest token that this master has reported to this daemon (lua/node.inc) */
+	struct slice name; /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
+	uint32_t hash;     /* ACQUIRE, RENEW, RECLAIM, ADOPT: by which the core finds the name again; returned
+			      in the vote */
 	enum interop interop; /* the foreign library that locks it as well */
 	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
 	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM, ADOPT: lifetime of the key, L + J, > 0 */
@@ -256,7 +257,7 @@ struct latch_state {
 	uint64_t id;    /* as it was SET; 0: there is none */
 	int64_t set;    /* steps that open it, > 0 */
 	int64_t left;   /* 0 .. set; 0: it is open */
-	int64_t ttl_ms; /* how long it lives if nobody uses it */
+	int64_t ttl_ms; /* how long it lives if no client uses it */
 };
 
 struct vote {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT  256
-#define AHEAD 4 /* turns by which memory is fetched */
+#define ROOM_LEAST 256
+#define AHEAD      4 /* turns by which memory is fetched */
 
 /* False: out of memory, the room stays as it is. */
 static bool
@@ -30,9 +30,9 @@ dirty_set_room(struct dirty *t, size_t room)
 void
 dirty_init(struct dirty *t, struct reserve *reserve)
 {
-	struct dirty_item **list = reserve_resize(reserve, NULL, KEPT * sizeof(*list));
+	struct dirty_item **list = reserve_resize(reserve, NULL, ROOM_LEAST * sizeof(*list));
 
-	*t = (struct dirty){.list = list, .first = list, .end = list, .room = list + KEPT};
+	*t = (struct dirty){.list = list, .first = list, .end = list, .room = list + ROOM_LEAST};
 }
 
 void
@@ -123,12 +123,12 @@ void
 dirty_rest(struct dirty *t)
 {
 	assert(t->first == t->end && !t->missed);
-	if (t->room > t->list + KEPT)
-		(void)dirty_set_room(t, KEPT);
+	if (t->room > t->list + ROOM_LEAST)
+		(void)dirty_set_room(t, ROOM_LEAST);
 }
 
 bool
 dirty_at_rest(const struct dirty *t)
 {
-	return t->end == t->list && !t->missed && t->room == t->list + KEPT;
+	return t->end == t->list && !t->missed && t->room == t->list + ROOM_LEAST;
 }

@@ -45,8 +45,8 @@ enum event_type {
 	EVENT_COMMAND,   /* conn, command: one of the verbs that command.def marks for the core */
 	EVENT_ALIVE,     /* conn: it sent a request that the core does not answer (core_wants_heartbeat()) */
 	EVENT_BREAK,     /* command: a BREAK that another daemon asks for; nothing is answered */
-	EVENT_ELSEWHERE, /* whose, text: another daemon holds the name for the id. The text is told to its
-			    client */
+	EVENT_ELSEWHERE, /* whose, text: another daemon holds the name for the id. The text is for
+			    its client */
 	EVENT_BIND,      /* conn, process: SESSION BIND; answered like a command */
 	EVENT_MASTERS,   /* conn, masters: the set of masters is to change; answered like a command */
 	EVENT_EXIT,      /* process: it ended, and with it the session bound to it */

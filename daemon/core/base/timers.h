@@ -115,7 +115,8 @@ struct timer *timers_due(struct timers *t, int64_t now_ms);
  *
  * One percent of the duration, many times what real clocks differ by, and two milliseconds for the rounding
  * on both sides. It is subtracted wherever another clock relies on a duration counted here, or the other way
- * round: from a lease's validity against the master's clock, and from what a client is told against ours.
+ * round: from a lease's validity against the master's clock, and from the deadline that a client gets against
+ * ours.
  */
 
 static inline int64_t

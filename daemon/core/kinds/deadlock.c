@@ -158,7 +158,7 @@ wait_is_shut(struct search *search, const struct waiter *w)
 	return false;
 }
 
-/* Each name once in a pass: after that, all its holders have been told. */
+/* Each name once in a pass: after that, tell() has had all its holders. */
 static bool
 each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 {

@@ -370,7 +370,7 @@ latch_learn(struct core *core, struct latch *l, const struct vote *vote, uint64_
 	l->id = s->id;
 	l->memory = memory;
 	l->set = s->set;
-	/* A greater number cannot be right: a client has been told the smaller one. */
+	/* A greater number cannot be right: a client was answered the smaller one. */
 	l->left = known && l->left < s->left ? l->left : s->left;
 	l->ends_ms = ends_at(core, s->ttl_ms);
 	latch_quota_seen(core, l->id, l->ends_ms);

@@ -169,7 +169,7 @@ mlock_fail(struct core *core, struct mlock *b, const struct reply *reply)
 	mlock_drop(core, b);
 }
 
-/* All names are held. LEASE, MAXHOLD and CLAIM begin when the session is told. */
+/* All names are held. LEASE, MAXHOLD and CLAIM begin when the session is answered. */
 static void
 mlock_answer(struct core *core, struct mlock *b)
 {
@@ -207,7 +207,7 @@ mlock_refusal(const struct core *core, const struct part *p, struct reply *out)
 		*out = null;
 }
 
-/* A grant has to be valid for a while when it is told. The names taken first may have to be renewed by
+/* A grant has to be valid for a while when it is answered. The names taken first may have to be renewed by
  * now. */
 static void
 mlock_finish(struct core *core, struct mlock *b)
@@ -552,7 +552,7 @@ mlock_may_begin(struct core *core, struct mlock *b, struct reply *out)
 	return !shut;
 }
 
-/* Reminds the session of a loss among the names that it has not been told of. True: answered. */
+/* Reminds the session of a loss among the names that was not reported to it yet. True: answered. */
 static bool
 mlock_reminds(struct core *core, const struct conn *conn, const struct command *c)
 {

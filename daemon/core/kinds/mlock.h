@@ -10,7 +10,7 @@
  *
  * An MLOCK that waits for a name holds only smaller names. So MLOCKs never wait for each other in a cycle,
  * within a daemon or between several. Until the answer, its holds count as the session's for all others, but
- * no client has been told of them. So they are given back and not withheld if something goes wrong. One that
+ * no client knows of them. So they are given back and not withheld if something goes wrong. One that
  * is lost is taken again, after all larger ones have been given back.
  */
 #ifndef CORE_MLOCK_H

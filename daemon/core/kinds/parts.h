@@ -24,7 +24,7 @@ void part_leave(struct part *p);
 /* It has this hold, which has terms and is no part yet. */
 void part_hold(struct part *p, struct grant *g);
 
-/* Its hold becomes an ordinary one of the session: the client has been told, or the hold ends. */
+/* Its hold becomes an ordinary one of the session: the client has been answered, or the hold ends. */
 void part_release(struct part *p);
 
 /* The waiter of the part that its MLOCK waits for without limit; NULL: the MLOCK tries all at once. */

@@ -28,11 +28,11 @@
 #define MANY_SINCE        12 /* leases asked for since it was: so many clients that its release shares a call */
 
 #define REUSE_LEAST                                                                                          \
-	(REUSE_ALL / 8) /* a lease retained for nobody costs an eighth of what one in use saves              \
+	(REUSE_ALL / 8) /* a lease retained in vain costs an eighth of what one in use saves                 \
 			 */
-#define REUSE_WEIGHT 16 /* of so many the last ones count */
+#define REUSE_WEIGHT 16 /* about how many of the last ones count */
 
-/* One of so many is kept all the same. It is a prime, so that no rhythm of names escapes it. */
+/* One lease in this many is retained all the same. It is a prime, so that no rhythm of names escapes it. */
 #define SAMPLE_EVERY 61
 
 /* ---- how often clients come back ---- */

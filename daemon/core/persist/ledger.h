@@ -4,7 +4,7 @@
  *     core_step() ──▶ entries ──driver──▶ the file ──crash──▶ core_recover() ──▶ core of the next process
  *
  * A session is durable if it has a grace, is bound to a process or belongs to an id. In the ledger are
- * durable sessions, what they have lost, the holds that they have been told of, and the leases on which these
+ * durable sessions, what they have lost, the holds that they know of, and the leases on which these
  * stand. Nothing else is: not a wait, not an MLOCK without an answer, not a hold that its client does not
  * know.
  *
@@ -34,10 +34,10 @@
  * entry a step at most, with what it is then.
  *
  * The driver writes the entries of a step before it carries out the actions of that step. So what a client
- * has been told is in the ledger; what is in the ledger may not have been told. A crash between two entries
- * of a step leaves the first of them. No client has an answer of that step yet, and no master was asked for
- * it, so any mixture of before and after will do that recovery takes as sound. What stands on something comes
- * after it, and goes before it:
+ * was answered is in the ledger; what is in the ledger may not have been answered. A crash between two
+ * entries of a step leaves the first of them. No client has an answer of that step yet, and no master was
+ * asked for it, so any mixture of before and after will do that recovery takes as sound. What stands on
+ * something comes after it, and goes before it:
  *
  *     terms, set ──▶ sessions ──▶ losses ──▶ holds, in the order in which they changed ──▶ leases
  *                                                                        ──▶ sessions that are gone
@@ -47,14 +47,14 @@
  * given again: at no entry are there two. A loss comes before the end of the hold, so that the session has
  * one of them at any entry.
  *
- * The driver adds an entry, KEPT, for each connection that may outlive the process (net/connection.h), which
- * core_recover() skips. A connection is no part of a recovered core until EVENT_RETURN brings it back to its
- * session.
+ * The driver adds an entry, STORED, for each connection that may outlive the process
+ * (net/connection_stored.h), which core_recover() skips. A connection is no part of a recovered core until
+ * EVENT_RETURN brings it back to its session.
  *
  * The process that recovers has another daemon-id. Its leases are held until the deadline that the ledger
  * says, at all masters under the owner before (adopt.c); CALL_ADOPT replaces exactly that owner by the new
  * one. What a majority does not adopt is lost as any lease that cannot be renewed. So of two processes with
- * the same ledger at most one keeps a lease, and the other is told.
+ * the same ledger at most one keeps a lease, and the other loses it.
  */
 #ifndef CORE_LEDGER_H
 #define CORE_LEDGER_H
@@ -91,7 +91,7 @@ struct lease_entry {
 	const char *key;
 	enum interop interop;
 	int64_t valid_until_ms;     /* surely held until then */
-	int64_t announced_until_ms; /* a holder may have been told so; >= valid_until_ms */
+	int64_t announced_until_ms; /* may have been announced to a holder; >= valid_until_ms */
 	int64_t newest;             /* the newest of its tokens */
 	struct slice previous;      /* its previous owners */
 	bool asked;                 /* false: no master has been asked to put the lease under the name of its

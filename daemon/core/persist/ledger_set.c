@@ -2,11 +2,11 @@
  * ledger_set: the set of masters in a ledger; see ledger.h.
  *
  * The leases in a ledger are at the masters of the set that its process followed, which may be a later one
- * than that of the configuration. A process that began with the configuration, and followed the set when it
- * is told, would take the servers that came with it for newcomers: it would not ask them to adopt, and lose
- * what they have. So it begins with the set in the ledger where that is what it would follow: each master of
- * the configuration is a member, or has left it. Otherwise the configuration is another one by now, and
- * counts.
+ * than that of the configuration. A process that began with the configuration, and followed the set when a
+ * master reports it, would take the servers that came with it for newcomers: it would not ask them to adopt,
+ * and lose what they have. So it begins with the set in the ledger where that is what it would follow: each
+ * master of the configuration is a member, or has left it. Otherwise the configuration is another one by now,
+ * and counts.
  *
  * The slots have the order that they had: the first of them was the single master, if there was one.
  */

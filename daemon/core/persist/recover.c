@@ -172,7 +172,7 @@ refuse(struct recovery *v, struct thing *t, struct slice name, const char *why)
 }
 
 /* What it says of itself. A lease without a name, or with one that cannot be, is left to the load, which
- * fails: its holds cannot be told. */
+ * fails: its holds cannot be reported. */
 static void
 claim_read(struct recovery *v, struct thing *t, struct claim *claim)
 {
@@ -218,8 +218,8 @@ claims_judge(struct recovery *v, const struct claim *claims, size_t n)
 }
 
 /*
- * Its holds are lost, and their sessions are told. Nobody gets the names before their time is over all the
- * same: the keys are at the masters, and a master that forgot is guarded for the longest lease of before.
+ * Its holds are lost, and their sessions are notified. No client gets the names before their time is over all
+ * the same: the keys are at the masters, and a master that forgot is guarded for the longest lease of before.
  */
 static void
 refuse_leases(struct recovery *v, struct thing *const *live, size_t n)

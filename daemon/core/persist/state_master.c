@@ -1,7 +1,7 @@
 /*
  * state_master: see state_master.h. Every master is as after a loss of all its links, or was not reached yet.
- * What was measured and told before still counts: the servers, their clocks and this host's clock have gone
- * on.
+ * What was measured and reported before still counts: the servers, their clocks and this host's clock have
+ * gone on.
  */
 #include "daemon/core/persist/state_master.h"
 
@@ -162,7 +162,7 @@ stretch_fields(struct record *r, struct stretch *s)
 	record_flag(r, &s->unreported);
 }
 
-/* What it has told of sets. */
+/* What it has reported of sets. */
 static void
 memory_fields(struct record *r, struct memory *memory)
 {

@@ -124,7 +124,7 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 			 (held->renewal != RENEWAL_ASKING && !held->wanted && held->writer == WRITER_NONE));
 	HOLDS(c, held->writer == WRITER_NONE ||
 			 (l->kind == KIND_SHARED && t != NULL && at_ms <= t->enqueue_at_ms));
-	/* A held lease can only change to shared: the masters may be told later, never before. */
+	/* A held lease can only change to shared: the masters may learn it later, never before. */
 	HOLDS(c, held->confirmed == l->kind || l->kind == KIND_SHARED);
 	/* Only a name that was granted once is on trial. */
 	HOLDS(c, (!held->again && !held->sampled) || held->served);
@@ -218,7 +218,8 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 	HOLDS(c, g->durable == (s != NULL && s->written && !g->unannounced && part_of(g) == NULL));
 	HOLDS(c, grant_terms(g) == NULL || g->terms->grant == g);
 	HOLDS(c, grant_ends_ms(g) > now_ms && (g->session != NULL || grant_ends_ms(g) != TIMER_NEVER));
-	/* A renewed lease may last beyond a withheld hold; what was told must not go beyond the lease. */
+	/* A renewed lease may last beyond a withheld hold; what was announced must not go beyond the lease.
+	 */
 	HOLDS(c, g->session != NULL ||
 			 (g->bounded && g->terms->announced_until_ms <= lease_announced_until_ms(g->lease)));
 	/* An unannounced hold exists only while the client may come back for it. */
@@ -396,7 +397,8 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 			HOLDS(c, grant_since_ms(g) >= held_ms);
 			HOLDS(c, s->holds == NULL ||
 					 holds_find(core, s, g->lease->resource, grant_owner(g)) == g);
-			/* While a session has a connection, it may have been told more since, unless it ends.
+			/* While a session has a connection, more may have been announced to it since, unless
+			 * it ends.
 			 */
 			HOLDS(c, s->conn_count == 0 || s->ends || !g->bounded ||
 					 g->terms->announced_until_ms == TIMER_NEVER);
@@ -465,7 +467,7 @@ check_latch(struct check *c, const struct core *core, const struct latch *l, str
 	HOLDS(c, l->id == 0 || l->lost || (l->set > 0 && l->left >= 0 && l->left <= l->set));
 	HOLDS(c, l->idle == latch_requests_none(l));
 	HOLDS(c, !l->idle || (l->id != 0 && timer_at(&core->timers, &l->timer) == l->ends_ms));
-	/* A waiting AWAIT has a refresh under way, a timer, or is told the master's return. */
+	/* A waiting AWAIT has a refresh under way, a timer, or is notified of the master's return. */
 	HOLDS(c, patient == 0 || l->refresh != 0 || timer_is_armed(&l->timer) ||
 			 !quorum_usable(core, l->link));
 	seen->latches++;
