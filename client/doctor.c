@@ -28,7 +28,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* ---- what is told ---- */
+/* ---- findings ---- */
 
 static void
 tell_line(const char *head, const char *part, const char *text)
@@ -534,7 +534,7 @@ check_settings(struct doctor *d, const char *who, const struct answer *other, st
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], values[SETTINGS_TEXT_MAX];
 	char keys[SETTINGS_TEXT_MAX];
 
-	/* Where the masters refuse this daemon, it is the one that differs from those that they serve. */
+	/* If the masters refuse this daemon, it differs from the daemons that they serve. */
 	if (says(answer_info(d->info, "masters_missing"), "other limits")) {
 		host = SLICE("this host");
 	}

@@ -35,8 +35,8 @@ struct doctor {
 	json_t *json;          /* NULL: lines, or out of memory */
 };
 
-/* Tells a finding: of which part, what there is, why it matters, and what mends it. Of GRADE_OK only what is
- * told. */
+/* Tells a finding: of which part, what there is, why it matters, and what mends it. Of GRADE_OK only `what`
+ * is printed. */
 void tell(struct doctor *d, enum grade grade, const char *part, const char *what, const char *why,
 	const char *mend);
 /* The same with a command for a shell, complete as it is; "": there is none. */

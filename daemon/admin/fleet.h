@@ -7,12 +7,12 @@
  *     client ◀── one answer ──────────┘
  *
  * The driver calls it. Nothing here decides about locks: what is asked of other daemons is what their own
- * clients may ask for, and a BREAK. A message may be lost, doubled, late or forged. So each has a code by the
- * secret in the registration of the daemon that is asked, which who may only publish does not know
- * (fleet_sign.c); an ask is served once, and an answer has to name the number of an open request, and comes
- * from a daemon that was asked. Its bytes are parsed as those of any stranger. A request ends after a bounded
- * time, with or without answers. Bounded are also the number of open requests, the number of those of other
- * daemons that wait, the part of a turn that they get, and the length of each text.
+ * clients may ask for, and a BREAK. A message may be lost, doubled, late or forged. So each has a code
+ * by the secret in the registration of the daemon that is asked: a client that may only publish does not know
+ * it (fleet_sign.c); an ask is served once, and an answer has to name the number of an open request, and
+ * comes from a daemon that was asked. Its bytes are parsed as those of any stranger. A request ends after a
+ * bounded time, with or without answers. Bounded are also the number of open requests, the number of those of
+ * other daemons that wait, the part of a turn that they get, and the length of each text.
  *
  * The messages; the request and the answer are RESP:
  *

@@ -38,8 +38,7 @@ uint64_t report_page(const struct context *context, const struct report_request 
 bool report_name(const struct context *context, struct slice name, struct buffer *out)
 	__attribute__((warn_unused_result));
 
-/* Names as LOCKS shows them, those first that have been waited for longest, then those that are held longest.
- */
+/* Names as LOCKS shows them: first those with the longest waits, then those with the longest holds. */
 struct report_ranked {
 	const struct ranked *names;  /* of longest.h; what has ended since is left out */
 	const struct viewer *viewer; /* who sees only what its rights are for */

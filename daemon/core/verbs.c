@@ -232,8 +232,8 @@ unlock_is_repeated(const struct core *core, const struct conn *conn, const struc
 	return loss != NULL && loss->reason == LOSS_RETURNED && (c->token == 0 || c->token == loss->token);
 }
 
-/* The hold that a verb is about. A session that names it knows of it; one that names another token does not,
- * and that of an id that names none may not. */
+/* The hold that a verb is about. A session that names its token knows of it. A session that names another
+ * token does not know of it, and the session of an id that names none may not. */
 static struct grant *
 verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 {

@@ -41,8 +41,8 @@ struct redisReply;
 
 /*
  * A Lua script of lua/, embedded at build time by lua/embed. There is one for each operation of core/call.h,
- * in its order, then those that do the same for shared leases and permit leases, then those for names that
- * Redisson or python-redis-lock lock, too.
+ * in its order; then the same for shared leases and permit leases; then the same for names that are also
+ * locked by Redisson or python-redis-lock.
  */
 struct script {
 	const char *name; /* of the operation, "acquire" */

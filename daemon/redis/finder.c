@@ -231,10 +231,10 @@ finder_count(const struct finder *f, const struct opinion *server)
 /*
  * What a majority of all addresses that were configured says. NULL: no majority says the same.
  *
- * Whom they call the master gets its password and the leases, so one of them alone is not believed, whatever
- * its epoch. Two majorities share one that does not lie, so two daemons that follow majorities follow what
- * sentinels or nodes agree on. A server with several addresses is taken at the one to which most of them send
- * clients; of those that are equal it stays where it was.
+ * The server that they call the master gets its password and the leases, so a single one of them is not
+ * believed, whatever its epoch. Two majorities have an honest member in common, so two daemons that follow
+ * majorities follow what sentinels or nodes agree on. A server with several addresses is used at the address
+ * to which most of them send clients; if several are equal, at the one used so far.
  */
 static const struct opinion *
 finder_best(const struct finder *f, int64_t *epoch)

@@ -17,8 +17,8 @@
 /*
  * A hash: a text as a number, where only equality matters; and keys as numbers for tables.
  *
- * Clients choose names and tags. With a hash that anybody can compute, a client could choose thousands that
- * share one, and each lookup of one of them would go through all. So names and tags are hashed with a secret.
+ * Clients choose names and tags. With a public hash a client could choose thousands of them with the same
+ * value, and each lookup of one would go through all. So names and tags are hashed with a secret.
  */
 
 /* FNV-1a; never 0. */

@@ -398,7 +398,7 @@ search_put_once(struct search *search, struct session *s)
 }
 
 /* Puts the sessions that wait for what this one has; for its ASYNC waits, those behind it in the queue.
- * False: stop: this session or one of those may be the one that is sought, or there are too many. */
+ * False: stop: this session or one of those may be the target, or there are too many. */
 static bool
 each_who_waits(struct search *search, const struct session *s)
 {

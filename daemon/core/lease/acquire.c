@@ -277,8 +277,8 @@ acquire_busy(struct lease *l, const struct vote *vote)
 /*
  * Each of several daemons got some masters, and none got a majority; or another daemon has a majority without
  * the queue master. The next round comes soon, but not at the same time at all daemons. If the queue master
- * said that it is our turn, it stays our turn, so that daemons that came meanwhile do not put us behind all
- * that wait. This ends after SPLIT_MOST rounds unless the lease is taken: others may be able to use the turn.
+ * said that it is our turn, it stays our turn: daemons that came meanwhile do not put us behind all waiting
+ * ones. This ends after SPLIT_MOST rounds unless the lease is taken: others may be able to use the turn.
  */
 static void
 acquire_split(struct core *core, struct lease *l, bool taken)

@@ -283,8 +283,8 @@ view_kind(const struct resource *r)
 	return r->demand->count > 0 ? TAILQ_FIRST(&queue_of(r)->waiters)->kind : r->lease.kind;
 }
 
-/* Of several permit leases, the most telling: that of the oldest hold, else the one being acquired, else the
- * one that was used last. */
+/* Of several permit leases, the most telling: the lease of the oldest hold, else the one being acquired, else
+ * the one used last. */
 static const struct lease *
 view_lease(const struct resource *r, const struct grant *oldest)
 {
