@@ -42,18 +42,19 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 		next = h->next;
 		if (!same_key(w, h->name, name))
 			continue;
+		int64_t until_us = held_returns_us(w, h);
 		/* What its holder has ended may still be answered by its daemon. */
-		if (held_good_us(h) <= w->now_us) {
+		if (held_good_us(h) <= w->now_us && until_us <= w->now_us) {
 			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
 			if (!h->unannounced && judged && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind) &&
 				!recovery_ends_it(h))
 				held_remove(w, h);
-		} else if (held_until_us(h) > w->now_us && judged && excludes(h, r, &taken)) {
+		} else if (until_us > w->now_us && judged && excludes(h, r, &taken)) {
 			world_fail(w,
 				"exclusion: %s is granted at d%u with token %" PRId64
 				" while d%u's token %" PRId64 " is good for %" PRId64 " us more",
 				checker_name(name), c->host->index, token, h->host->index, h->token,
-				held_until_us(h) - w->now_us);
+				until_us - w->now_us);
 		}
 	}
 }

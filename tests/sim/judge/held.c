@@ -187,12 +187,21 @@ held_lost(struct host *host, unsigned name, int64_t token)
 		h->lost |= h->host == host && h->name == name && h->token == token;
 }
 
-/* Nobody can be told more than he was when its connection was lost. */
+/* Until he comes back nobody can be told more than he was when its connection was lost. */
 static bool
 is_detached(const struct world *w, const struct hold *h)
 {
 	const struct session_terms *p = session_terms_of(w, h->host, h->session);
 	return p != NULL && p->detached;
+}
+
+int64_t
+held_returns_us(const struct world *w, const struct hold *h)
+{
+	int64_t until_us = held_until_us(h), sure_us = h->sure_us < h->ended_us ? h->sure_us : h->ended_us;
+	bool there = h->host->alive && h->host->life == h->host_life && !h->host->draining;
+	bool returns = there && !h->lost && !h->unannounced && h->withheld_us == 0 && is_detached(w, h);
+	return returns && sure_us > until_us ? sure_us : until_us;
 }
 
 static void
@@ -305,6 +314,7 @@ held_step(struct world *w, struct host *host, int64_t now_ms)
 		core_each_hold(host->core, now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
 		if (looked.withheld && h->withheld_us == 0)
 			h->withheld_us = w->now_us;
+		h->sure_us = looked.held && !looked.withheld && !looked.ends ? looked.valid_us : 0;
 		if (looked.held)
 			check_over(w, h, &looked);
 		events_look(w, h, looked.held);

@@ -41,6 +41,7 @@ struct hold {
 	int64_t claim_ends_ms; /* CLAIM alone; INT64_MAX: claimed */
 	int64_t told_us;       /* true time */
 	int64_t valid_us;      /* until when its daemon was sure of it at the last step, true time */
+	int64_t sure_us;       /* the same, also while its client is away; 0: not held, or withheld */
 	int64_t longest_ms;    /* the same by the host's clock, without later jumps: withheld.h */
 	int64_t ended_us;      /* when its holder ended it; INT64_MAX: not yet */
 	const char *layout;    /* the keys by its daemon's rules */
@@ -65,6 +66,9 @@ const struct hold *held_with(
 /* Until when its daemon is sure of it, and until when its holder may rely on it. */
 int64_t held_good_us(const struct hold *hold);
 int64_t held_until_us(const struct hold *hold);
+/* The same; a holder that is away, and may come back within its grace, is told then what its daemon is sure
+ * of. */
+int64_t held_returns_us(const struct world *world, const struct hold *hold);
 /* Whether its daemon certainly still has it. */
 bool held_surely(const struct world *world, const struct hold *hold);
 
