@@ -158,7 +158,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	/* The loss was not reported to the client yet, which may still act as the holder. */
-	if (loss != NULL && !loss->told) {
+	if (loss != NULL && !loss->reported) {
 		loss_answer(core, conn, loss, (struct slice){0});
 		return;
 	}

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define KEPT 256
+#define ROOM_AT_REST 256
 
 static bool
 list_grow(struct change_list *list)
 {
-	size_t room = list->room == 0 ? KEPT : 2 * list->room;
+	size_t room = list->room == 0 ? ROOM_AT_REST : 2 * list->room;
 	void **things = realloc(list->things, room * sizeof(*things));
 
 	if (things == NULL)
@@ -39,19 +39,19 @@ change_list_rest(struct change_list *list)
 	void **things;
 
 	assert(list->n == 0 && !list->missed);
-	if (list->room <= KEPT)
+	if (list->room <= ROOM_AT_REST)
 		return;
-	things = realloc(list->things, KEPT * sizeof(*things));
+	things = realloc(list->things, ROOM_AT_REST * sizeof(*things));
 	if (things == NULL)
 		return;
 	list->things = things;
-	list->room = KEPT;
+	list->room = ROOM_AT_REST;
 }
 
 bool
 change_list_at_rest(const struct change_list *list)
 {
-	return list->n == 0 && list->room <= KEPT && !list->missed;
+	return list->n == 0 && list->room <= ROOM_AT_REST && !list->missed;
 }
 
 void

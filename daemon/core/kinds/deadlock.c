@@ -607,4 +607,4 @@ deadlock_timer(struct core *core)
 		timer_arm(&core->timers, &d->timer, core->now.ms + LATER_MS);
 }
 
-const struct wait_watch deadlock_watch = {.look = deadlock_check, .forget = deadlock_forget};
+const struct wait_watch deadlock_watch = {.check = deadlock_check, .forget = deadlock_forget};

@@ -559,7 +559,7 @@ mlock_reminds(struct core *core, const struct conn *conn, const struct command *
 	for (size_t i = 0; i < c->name_count; i++) {
 		struct loss *loss = loss_find(core, conn->session, c->names[i], c->owner);
 
-		if (loss == NULL || loss->told)
+		if (loss == NULL || loss->reported)
 			continue;
 		loss_answer(core, conn, loss, c->names[i]);
 		return true;

@@ -128,7 +128,7 @@ part_waited(const struct mlock *b)
 }
 
 const struct lock_kind parts_kind = {
-	.look = parts_check,
+	.check = parts_check,
 	.won = part_granted,
 	.refused = part_refused,
 	.lost = part_lost,

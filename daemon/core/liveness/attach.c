@@ -35,13 +35,13 @@ attach_attach(struct core *core, struct conn *conn, struct session *s)
 	s->anchors += conn->anchor;
 	grace_attach(core, s);
 	heartbeat_begin(core, s);
-	conn_kept(core, conn);
+	conn_set_durable(core, conn);
 }
 
-/* Ends the connection's waits; with keep, they go on without it. MLOCK and LATCH end with their connection in
- * any case. */
+/* Ends the connection's waits; with orphan, they go on without it. MLOCK and LATCH end with their connection
+ * in any case. */
 static void
-attach_drop_waits(struct core *core, struct conn *conn, bool keep)
+attach_drop_waits(struct core *core, struct conn *conn, bool orphan)
 {
 	struct waiter *w, *next;
 
@@ -49,7 +49,7 @@ attach_drop_waits(struct core *core, struct conn *conn, bool keep)
 	LIST_FOREACH_SAFE (w, &conn->session->waiters, in_session, next) {
 		if (w->conn != conn)
 			continue;
-		if (keep && (!w->once || w->halved))
+		if (orphan && (!w->once || w->halved))
 			queue_orphan(core, w);
 		else
 			queue_remove(core, w);
@@ -128,11 +128,11 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 	struct session *s = conn->session;
 	bool last = s->conn_count == 1;
 	bool over = s->orphaned && conn->anchor && s->anchors == 1;
-	bool kept = last && !over && end != END_CLEAN && grace_keeps(core, s);
+	bool survives = last && !over && end != END_CLEAN && grace_applies(core, s);
 
 	assert(!last || TAILQ_FIRST(&s->conns) == conn);
 	attach_drop_guest(core, conn);
-	attach_drop_waits(core, conn, kept);
+	attach_drop_waits(core, conn, survives);
 	attach_leave(conn);
 	if (over) {
 		attach_end(core, s, end);
@@ -140,15 +140,15 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 	}
 	if (!last) {
 		attach_show(core, s);
-		core->locks->watch->look(core, s);
+		core->locks->watch->check(core, s);
 		return;
 	}
-	if (kept)
+	if (survives)
 		grace_begin(core, s);
 	/* When this daemon ends, the process is no longer watched. */
 	if (s->process.pid != 0 && !s->unseen && core->drain != DRAIN_ENDS) {
 		attach_show(core, s);
-	} else if (!kept) {
+	} else if (!survives) {
 		session_end(core, s, s->process.pid != 0 ? END_ABANDONED : end);
 	} else if (s->unseen) {
 		session_unbind(core, s);
@@ -214,7 +214,7 @@ attach_return(struct core *core, conn_id id, const struct keep_view *keep, bool 
 	}
 	conn->anchor = keep->anchor;
 	attach_attach(core, conn, s);
-	loss_tell(core, s, conn);
+	loss_report(core, s, conn);
 }
 
 void
@@ -267,7 +267,7 @@ attach_anchor(struct core *core, struct conn *conn)
 		conn->anchor = true;
 		conn->session->anchors++;
 		attach_show(core, conn->session);
-		if (conn->kept)
+		if (conn->durable)
 			emit_keep(core, conn->id);
 	}
 	emit_ok(core, conn->id);
@@ -288,7 +288,7 @@ attach_unseen(struct core *core, const struct process *process)
 		return;
 	}
 	session_unbind(core, s);
-	if (grace_keeps(core, s))
+	if (grace_applies(core, s))
 		grace_begin(core, s);
 	else
 		session_end(core, s, END_ABANDONED);

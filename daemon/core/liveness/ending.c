@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define END_HOLDS_FEW 16 /* a session gives up so many in any case: one with few locks ends at once */
-#define END_LOOKS     16 /* holds of a name, or sessions, that a request looks at */
+#define END_CHECKS    16 /* holds of a name, or sessions, that a request checks */
 #define END_TICK_MS   1
 
 /* Holds that were given up in this millisecond. */
@@ -107,7 +107,7 @@ ending_enter(struct core *core, struct session *s, enum end end)
 	/* A renewal until their turn comes tells the client nothing more: no hold is withheld for longer. */
 	if (end == END_ABANDONED) {
 		LIST_FOREACH (g, &s->grants, in_session)
-			grant_tell_no_more(core, g);
+			grant_cut_off(core, g);
 	}
 	TAILQ_INSERT_TAIL(&core->liveness->ending, s, in_ending);
 	ending_arm(core);
@@ -233,7 +233,7 @@ ending_yield_name(struct core *core, struct slice name)
 	const struct resource *r = names_find(&core->leases->names, name);
 	struct grant *g = r == NULL ? NULL : resource_next_grant(r, NULL), *next;
 
-	for (unsigned looks = 0; g != NULL && looks < END_LOOKS; looks++, g = next) {
+	for (unsigned checks = 0; g != NULL && checks < END_CHECKS; checks++, g = next) {
 		next = resource_next_grant(r, g);
 		if (g->session != NULL && g->session->ends)
 			ending_give_up(core, g, g->session->end);
@@ -246,8 +246,8 @@ ending_yield_user(struct core *core, const struct user *u, size_t holds)
 {
 	struct session *s = TAILQ_FIRST(&core->liveness->ending);
 
-	for (unsigned looks = 0; s != NULL && s->user != u; s = TAILQ_NEXT(s, in_ending)) {
-		if (++looks == END_LOOKS)
+	for (unsigned checks = 0; s != NULL && s->user != u; s = TAILQ_NEXT(s, in_ending)) {
+		if (++checks == END_CHECKS)
 			return;
 	}
 	for (; s != NULL && holds > 0 && !LIST_EMPTY(&s->grants); holds--)

@@ -28,7 +28,7 @@ static void
 grace_arm(struct core *core, struct session *s)
 {
 	assert(s->grace_ms > 0);
-	s->grace_look_at_ms = 0;
+	s->grace_check_at_ms = 0;
 	timer_arm(&core->timers, &s->grace_timer, core->now.ms + s->grace_ms);
 }
 
@@ -58,7 +58,7 @@ grace_set(struct core *core, struct conn *conn, int64_t ms)
 }
 
 bool
-grace_keeps(const struct core *core, const struct session *s)
+grace_applies(const struct core *core, const struct session *s)
 {
 	return s->grace_ms > 0 && core->drain != DRAIN_ENDS;
 }
@@ -80,7 +80,7 @@ grace_detach(struct core *core, struct session *s)
 
 	assert(s->conn_count == 0 && s->grace_ms > 0);
 	LIST_FOREACH (g, &s->grants, in_session)
-		grant_tell_no_more(core, g);
+		grant_cut_off(core, g);
 	grace_arm(core, s);
 }
 
@@ -110,7 +110,7 @@ grace_attach(struct core *core, struct session *s)
 		return;
 	/* Also if no grace runs: the process may have kept the session for longer. */
 	LIST_FOREACH (g, &s->grants, in_session)
-		grant_tell_on(g);
+		grant_reconnected(g);
 	if (!timer_is_armed(&s->grace_timer))
 		return;
 	emit_note(core, NOTE_RESUMED, NULL, s, 0, timer_at(&core->timers, &s->grace_timer) - core->now.ms,
@@ -175,7 +175,7 @@ grace_drain(struct core *core)
 
 	assert(core->drain == DRAIN_ENDS);
 	HASH_ITER (hh, core->sessions->all, s, next) {
-		if (s->conn_count == 0 && !session_is_kept(s) && !s->ends)
+		if (s->conn_count == 0 && !session_outlives_conns(s) && !s->ends)
 			grace_end(core, s);
 		else if (s->conn_count == 0)
 			session_end(core, s, END_ABANDONED);
@@ -185,7 +185,7 @@ grace_drain(struct core *core)
 void
 grace_timer(struct core *core, struct session *s)
 {
-	if (session_looks_again(core, &s->grace_timer, &s->grace_look_at_ms, s->grace_ms))
+	if (liveness_checks_again(core, &s->grace_timer, &s->grace_check_at_ms, s->grace_ms))
 		return;
 	if (s->conn_count == 0 && s->process.pid == 0)
 		grace_end(core, s);

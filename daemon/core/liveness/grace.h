@@ -55,7 +55,7 @@ struct waiter;
 void grace_set(struct core *core, struct conn *conn, int64_t ms);
 
 /* Whether the session survives the loss of its last connection. */
-bool grace_keeps(const struct core *core, const struct session *s);
+bool grace_applies(const struct core *core, const struct session *s);
 
 /* Ends its GRACE: whatever ends the session ends it at once from now on. */
 void grace_drop(struct core *core, struct session *s);

@@ -37,7 +37,7 @@ heartbeat_set(struct core *core, struct conn *conn, int64_t ms)
 	core->liveness->heartbeats += ms > 0;
 	core->liveness->heartbeats -= s->heartbeat_ms > 0;
 	s->heartbeat_ms = ms;
-	s->heartbeat_look_at_ms = 0;
+	s->heartbeat_check_at_ms = 0;
 	heartbeat_arm(core, s);
 	session_changed(core, s);
 	emit_ok(core, conn->id);
@@ -47,7 +47,7 @@ void
 heartbeat_begin(struct core *core, struct session *s)
 {
 	s->alive_ms = core->now.ms;
-	s->heartbeat_look_at_ms = 0;
+	s->heartbeat_check_at_ms = 0;
 	heartbeat_arm(core, s);
 }
 
@@ -68,12 +68,12 @@ heartbeat_blocked(const struct session *s)
 static void
 named_session_abandon(struct core *core, struct session *s, struct grant *g)
 {
-	int64_t told_ms = s->alive_ms + core->settings.lease_max_ms;
+	int64_t announced_ms = s->alive_ms + core->settings.lease_max_ms;
 
 	assert(g->session == s);
-	grant_tell_no_more(core, g);
-	if (told_ms < g->terms->announced_until_ms)
-		g->terms->announced_until_ms = told_ms;
+	grant_cut_off(core, g);
+	if (announced_ms < g->terms->announced_until_ms)
+		g->terms->announced_until_ms = announced_ms;
 	(void)grant_abandon(core, g);
 }
 
@@ -115,13 +115,13 @@ heartbeat_missed(struct core *core, struct session *s)
 	}
 	emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->alive_ms, NULL);
 	session_unbind(core, s);
-	if (!grace_keeps(core, s))
+	if (!grace_applies(core, s))
 		session_clear(core, s, END_ABANDONED);
 	TAILQ_FOREACH (conn, &s->conns, in_session)
 		emit_close(core, conn->id);
 	if (s->conn_count > 0)
 		return;
-	if (grace_keeps(core, s))
+	if (grace_applies(core, s))
 		grace_begin(core, s);
 	else
 		session_end(core, s, END_ABANDONED);
@@ -131,15 +131,15 @@ void
 heartbeat_timer(struct core *core, struct session *s)
 {
 	/* The session is detached: its grace runs instead. */
-	if (s->conn_count == 0 && !session_is_kept(s))
+	if (s->conn_count == 0 && !session_outlives_conns(s))
 		return;
 	if (heartbeat_blocked(s))
 		s->alive_ms = core->now.ms;
 	if (s->alive_ms + s->heartbeat_ms > core->now.ms) {
-		s->heartbeat_look_at_ms = 0;
+		s->heartbeat_check_at_ms = 0;
 		heartbeat_arm(core, s);
-	} else if (!session_looks_again(
-			   core, &s->heartbeat_timer, &s->heartbeat_look_at_ms, s->heartbeat_ms)) {
+	} else if (!liveness_checks_again(
+			   core, &s->heartbeat_timer, &s->heartbeat_check_at_ms, s->heartbeat_ms)) {
 		heartbeat_missed(core, s);
 	}
 }

@@ -8,9 +8,9 @@
  *                       its connections is blocked in a request that waits, no request can come, and none
  *                       is missed: ms count from the answer. An ASYNC wait blocks no connection.
  * The end of ms         If this daemon itself was late, a request that came in time may not have been read
- *                       yet. So a session that is due is looked at once more (session_looks_again()).
+ *                       yet. So a session that is due is checked once more (liveness_checks_again()).
  *
- * A request costs one store: the timer looks when it is due, not before. Requests that the core does not see
+ * A request costs one store: the timer checks when it is due, not before. Requests that the core does not see
  * come as EVENT_ALIVE, for sessions with a heartbeat (core_wants_heartbeat()).
  */
 #ifndef CORE_HEARTBEAT_H

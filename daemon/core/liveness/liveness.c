@@ -11,14 +11,14 @@
 #define SLACK_MOST_MS 1000
 
 bool
-session_looks_again(struct core *core, struct timer *timer, int64_t *look_at_ms, int64_t ms)
+liveness_checks_again(struct core *core, struct timer *timer, int64_t *check_at_ms, int64_t ms)
 {
 	int64_t slack = ms / 8 + 1 < SLACK_MOST_MS ? ms / 8 + 1 : SLACK_MOST_MS;
 
 	assert(ms >= 0 && !timer_is_armed(timer));
-	if (*look_at_ms != 0 && core->now.ms > core->unread_until_ms && core->now.ms <= *look_at_ms + slack)
+	if (*check_at_ms != 0 && core->now.ms > core->unread_until_ms && core->now.ms <= *check_at_ms + slack)
 		return false;
-	*look_at_ms = core->now.ms + slack;
-	timer_arm(&core->timers, timer, *look_at_ms);
+	*check_at_ms = core->now.ms + slack;
+	timer_arm(&core->timers, timer, *check_at_ms);
 	return true;
 }

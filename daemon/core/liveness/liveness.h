@@ -29,9 +29,9 @@ struct liveness {
 
 /*
  * A time limit of a session is over, which was ms long. If this daemon was late itself, what came before the
- * limit may still be unread. True: the timer is armed for one look more, an eighth of ms later, a second at
- * most; and again if that look is late. *look_at_ms is state between the calls, 0 at first.
+ * limit may still be unread. True: the timer is armed for one check more, an eighth of ms later, a second at
+ * most; and again if that check is late. *check_at_ms is state between the calls, 0 at first.
  */
-bool session_looks_again(struct core *core, struct timer *timer, int64_t *look_at_ms, int64_t ms);
+bool liveness_checks_again(struct core *core, struct timer *timer, int64_t *check_at_ms, int64_t ms);
 
 #endif

@@ -217,7 +217,7 @@ void
 grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 {
 	struct session *s = w->session;
-	bool async = w->async, kept = w->part == NULL && w->conn == NULL;
+	bool async = w->async, orphaned = w->part == NULL && w->conn == NULL;
 	struct grant *g;
 	struct reply full;
 
@@ -241,8 +241,8 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 		core->now.ms - w->since_ms;
 	queue_remove(core, w);
 	/* Waits of any session may depend on this hold; a blocked session does not give it back. */
-	if (async || kept)
-		core->locks->watch->look(core, s);
+	if (async || orphaned)
+		core->locks->watch->check(core, s);
 }
 
 struct grant *
@@ -332,9 +332,9 @@ int64_t
 grant_announced_ms(const struct core *core, const struct grant *g)
 {
 	int64_t left = grant_valid_ms(core, g);
-	int64_t told = left - drift_ms(left);
+	int64_t announced = left - drift_ms(left);
 
-	return told > 0 ? told : 0;
+	return announced > 0 ? announced : 0;
 }
 
 void
@@ -378,7 +378,7 @@ grant_relied_until_ms(const struct grant *g)
 }
 
 void
-grant_tell_no_more(struct core *core, struct grant *g)
+grant_cut_off(struct core *core, struct grant *g)
 {
 	assert(g->session != NULL);
 	/* A holder that was cut off earlier has been told nothing since then. */
@@ -387,7 +387,7 @@ grant_tell_no_more(struct core *core, struct grant *g)
 }
 
 void
-grant_tell_on(struct grant *g)
+grant_reconnected(struct grant *g)
 {
 	assert(g->session != NULL);
 	if (g->bounded)
@@ -516,11 +516,11 @@ grant_withheld_until_ms(const struct grant *g)
 int64_t
 grant_abandon(struct core *core, struct grant *g)
 {
-	int64_t told_ms = grant_relied_until_ms(g), until_ms = grant_withheld_until_ms(g);
+	int64_t relied_ms = grant_relied_until_ms(g), until_ms = grant_withheld_until_ms(g);
 	struct session *s = g->session;
 	struct terms *t;
 
-	assert(s != NULL && part_of(g) == NULL && told_ms <= lease_announced_until_ms(g->lease));
+	assert(s != NULL && part_of(g) == NULL && relied_ms <= lease_announced_until_ms(g->lease));
 	if (until_ms <= core->now.ms) {
 		grant_release(core, g);
 		return 0;
@@ -535,7 +535,7 @@ grant_abandon(struct core *core, struct grant *g)
 		g->last->peer = s->peer;
 	core->counts.withheld++;
 	t = grant_bound(core, g);
-	t->announced_until_ms = told_ms;
+	t->announced_until_ms = relied_ms;
 	t->ends_ms = until_ms;
 	t->claim_ends_ms = TIMER_NEVER;
 	t->long_at_ms = TIMER_NEVER;
@@ -590,7 +590,7 @@ grant_timer(struct core *core, struct grant *g)
 
 	/* The terms of a part begin when its client is told. */
 	assert(t != NULL && part_of(g) == NULL);
-	slow_tell_hold(core, g);
+	slow_note_hold(core, g);
 	if (core->now.ms < grant_ends_ms(g)) {
 		terms_arm(core, t);
 		return;
@@ -612,19 +612,19 @@ grant_timer(struct core *core, struct grant *g)
 static int64_t
 lease_relied_ms(const struct lease *l)
 {
-	int64_t told_ms = l->round != NULL ? round_held(l)->announced_until_ms : 0, until_ms = 0;
+	int64_t announced_ms = l->round != NULL ? round_held(l)->announced_until_ms : 0, until_ms = 0;
 
-	for (const struct grant *g = l->grants; g != NULL && until_ms < told_ms; g = g->after) {
+	for (const struct grant *g = l->grants; g != NULL && until_ms < announced_ms; g = g->after) {
 		int64_t relied_ms = grant_relied_until_ms(g);
 
 		if (relied_ms > until_ms)
-			until_ms = relied_ms < told_ms ? relied_ms : told_ms;
+			until_ms = relied_ms < announced_ms ? relied_ms : announced_ms;
 	}
-	assert(until_ms <= told_ms);
+	assert(until_ms <= announced_ms);
 	return until_ms;
 }
 
-/* Those whose terms were over before have ended by them, however late this daemon looks. */
+/* Those whose terms were over before have ended by them, however late this daemon notices. */
 static void
 grants_end(struct core *core, struct lease *l, enum loss_reason reason)
 {

@@ -196,8 +196,8 @@ grant_ends_ms(const struct grant *g)
 }
 
 /* Its session has lost its last connection; and has a connection again. */
-void grant_tell_no_more(struct core *core, struct grant *g);
-void grant_tell_on(struct grant *g);
+void grant_cut_off(struct core *core, struct grant *g);
+void grant_reconnected(struct grant *g);
 
 /* How long it is surely good for, ms; <= 0: not any longer. */
 int64_t grant_valid_ms(const struct core *core, const struct grant *g);

@@ -1,4 +1,4 @@
-/* holds: see holds.h. grant.c keeps the table up; the table owns none of the holds. */
+/* holds: see holds.h. grant.c maintains the table; the table owns none of the holds. */
 #include "daemon/core/lock/holds.h"
 
 #include "daemon/core/base/base.h"

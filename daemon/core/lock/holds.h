@@ -4,7 +4,7 @@
  *
  * Usually one of the two lists is short, and a lookup goes through that. If both are long, as with thousands
  * of tags in one session, each request would go through all holds, and other clients would wait. So the first
- * such lookup makes a table, which is kept up until few holds are left. Without memory for it, the lookup
+ * such lookup makes a table, which is maintained until few holds are left. Without memory for it, the lookup
  * stays slow.
  */
 #ifndef CORE_HOLDS_H

@@ -52,7 +52,7 @@ struct lock_kind {
 	void (*released)(struct lease *l);
 
 	/* Of parts: the lease of a name has changed, and its holds may be parts. */
-	void (*look)(struct core *core, struct resource *r);
+	void (*check)(struct core *core, struct resource *r);
 	/* The waiter of a part was granted this hold; the waiter is refused; the hold is about to end. */
 	void (*won)(struct core *core, struct waiter *w, struct grant *g);
 	void (*refused)(struct core *core, struct part *p, const struct reply *reply);
@@ -65,11 +65,11 @@ struct lock_kind {
 	void (*clear)(struct core *core, struct conn *conn);
 };
 
-/* Who looks for cycles of waits. */
+/* Who searches for cycles of waits. */
 struct wait_watch {
 	/* A cycle may have been closed without a new wait: the session has one connection less, or was
 	 * granted something while it is blocked. */
-	void (*look)(struct core *core, struct session *s);
+	void (*check)(struct core *core, struct session *s);
 	/* The session ends. */
 	void (*forget)(struct core *core, struct session *s);
 };

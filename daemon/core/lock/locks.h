@@ -26,7 +26,7 @@
 struct locks {
 	struct queue_list queues; /* of all names with waiters */
 	struct queue no_queue;    /* of all other names: empty */
-	bool catches;             /* held names are being looked at, because a master's state changed */
+	bool catches;             /* held names are being scanned, because a master's state changed */
 	scan_cursor catching;     /* how far that scan is */
 	struct timer rescan_timer;
 	const struct lock_kind *kinds[LOCK_KINDS];

@@ -104,7 +104,7 @@ loss_unreported(const struct session *s)
 {
 	const struct loss *loss = s->losses;
 
-	while (loss != NULL && loss->told)
+	while (loss != NULL && loss->reported)
 		loss = loss->hh.next;
 	return loss;
 }
@@ -170,7 +170,7 @@ loss_forget_oldest(struct core *core, struct session *s, bool returned)
 
 bool
 loss_put(struct core *core, struct session *s, struct slice name, struct slice owner, enum loss_reason reason,
-	bool told, int64_t token)
+	bool reported, int64_t token)
 {
 	struct loss_key key = loss_key(core, name, owner);
 	struct loss *loss = loss_with(s, &key);
@@ -184,7 +184,7 @@ loss_put(struct core *core, struct session *s, struct slice name, struct slice o
 		return false;
 	memcpy(loss->bytes, key.bytes, key.n);
 	loss->reason = reason;
-	loss->told = told;
+	loss->reported = reported;
 	loss->token = token;
 	loss->session = s;
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, s->losses, loss->bytes, key.n, key.hash, loss);
@@ -199,11 +199,12 @@ loss_put(struct core *core, struct session *s, struct slice name, struct slice o
 
 void
 loss_remember(struct core *core, struct session *s, struct slice name, struct slice owner,
-	enum loss_reason reason, bool told, int64_t token)
+	enum loss_reason reason, bool reported, int64_t token)
 {
 	bool returned = reason == LOSS_RETURNED;
 
-	if (loss_put(core, s, name, owner, reason, told, token) && loss_is_one_too_many(core, s, returned))
+	if (loss_put(core, s, name, owner, reason, reported, token) &&
+		loss_is_one_too_many(core, s, returned))
 		loss_forget_oldest(core, s, returned);
 }
 
@@ -219,33 +220,33 @@ loss_push(struct core *core, conn_id conn, struct slice name, struct slice owner
 }
 
 void
-loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell)
+loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool report)
 {
-	bool push = tell && s->onloss == ONLOSS_PUSH && conn_find(core, s->push_conn) != NULL;
-	bool told = !tell || (push && s->named == NULL);
+	bool push = report && s->onloss == ONLOSS_PUSH && conn_find(core, s->push_conn) != NULL;
+	bool reported = !report || (push && s->named == NULL);
 	struct conn *conn;
 
 	assert(g->session == s);
 	assert(reason != LOSS_RETURNED);
-	loss_remember(core, s, resource_name(g->lease->resource), grant_owner(g), reason, told, g->token);
+	loss_remember(core, s, resource_name(g->lease->resource), grant_owner(g), reason, reported, g->token);
 	if (push)
 		loss_push(core, s->push_conn, resource_name(g->lease->resource), grant_owner(g), reason,
 			g->token);
-	if (!tell || s->onloss != ONLOSS_CLOSE)
+	if (!report || s->onloss != ONLOSS_CLOSE)
 		return;
 	TAILQ_FOREACH (conn, &s->conns, in_session)
 		emit_close(core, conn->id);
 }
 
 static void
-loss_set_reported(struct core *core, struct loss *loss, bool told)
+loss_set_reported(struct core *core, struct loss *loss, bool reported)
 {
-	loss->told = told;
+	loss->reported = reported;
 	loss_changed(core, loss);
 }
 
 void
-loss_tell(struct core *core, struct session *s, const struct conn *conn)
+loss_report(struct core *core, struct session *s, const struct conn *conn)
 {
 	assert(conn->session == s);
 	if (loss_unreported(s) == NULL)
@@ -255,7 +256,7 @@ loss_tell(struct core *core, struct session *s, const struct conn *conn)
 	if (s->onloss != ONLOSS_PUSH || s->push_conn != conn->id)
 		return;
 	for (struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next) {
-		if (loss->told)
+		if (loss->reported)
 			continue;
 		loss_push(core, conn->id, loss_name(loss), loss_owner(loss), loss->reason, loss->token);
 		loss_set_reported(core, loss, true);
@@ -273,8 +274,8 @@ loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struc
 		(void)escape_text(of, sizeof(of), name, ESCAPE_PLAIN);
 	emit_error(core, conn->id, CODE_LOST, "%s %s, token %lld%s%s%s", loss_word(loss->reason),
 		loss_text(loss->reason), (long long)loss->token, name.n > 0 ? " of " : "", of,
-		named && !loss->told ? "; UNLOCK with this TOKEN before you lock again" : "");
-	if (loss->told || named)
+		named && !loss->reported ? "; UNLOCK with this TOKEN before you lock again" : "");
+	if (loss->reported || named)
 		return;
 	loss_set_reported(core, loss, true);
 }
@@ -311,7 +312,7 @@ loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t t
 	/* Who has entered more often may use it still. */
 	if (g != NULL && g->count == 1)
 		grant_end_withheld(core, g);
-	if (loss->told || s->named == NULL)
+	if (loss->reported || s->named == NULL)
 		return;
 	loss_set_reported(core, loss, true);
 }
@@ -320,7 +321,7 @@ void
 loss_doubt(struct core *core, struct session *s)
 {
 	for (struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next) {
-		if (!loss->told || loss->reason == LOSS_RETURNED || loss_is_chosen(loss->reason))
+		if (!loss->reported || loss->reason == LOSS_RETURNED || loss_is_chosen(loss->reason))
 			continue;
 		loss_set_reported(core, loss, false);
 	}

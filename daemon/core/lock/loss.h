@@ -25,22 +25,22 @@ struct loss {
 	struct freelist_link freed;
 	UT_hash_handle hh;
 	enum loss_reason reason;
-	bool changed; /* it is on the list of changes (change_list.h) */
-	bool gone;    /* it has been forgotten in this step */
-	bool told;    /* by a push or an answer, for a named session by UNLOCK of the hold; true for an end
-			 that the holder chose */
+	bool changed;  /* it is on the list of changes (change_list.h) */
+	bool gone;     /* it has been forgotten in this step */
+	bool reported; /* by a push or an answer, for a named session by UNLOCK of the hold; true for an end
+		      that the holder chose */
 	int64_t token;
 	struct session *session;
 	char bytes[]; /* its key in the table: the length of the name, the name, the tag */
 };
 
-/* Remembers the loss and, with tell, tells it at once in the way the session chose (ONLOSS). */
+/* Remembers the loss and, with report, tells it at once in the way the session chose (ONLOSS). */
 void loss_add(
-	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell);
+	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool report);
 
 /* The connection has come back to its session without being asked to: tells what the session has not been
  * told, as its ONLOSS says. */
-void loss_tell(struct core *core, struct session *s, const struct conn *conn);
+void loss_report(struct core *core, struct session *s, const struct conn *conn);
 
 /* The remembered loss of this name with this tag; NULL: none. */
 struct loss *loss_find(
@@ -55,11 +55,11 @@ struct slice loss_owner(const struct loss *loss);
 
 /* Remembers a loss, in place of an earlier one of this name with this tag. False: out of memory. */
 bool loss_put(struct core *core, struct session *s, struct slice name, struct slice owner,
-	enum loss_reason reason, bool told, int64_t token);
+	enum loss_reason reason, bool reported, int64_t token);
 
 /* The same; and forgets the oldest if there are too many. Out of memory, the hold is simply gone. */
 void loss_remember(struct core *core, struct session *s, struct slice name, struct slice owner,
-	enum loss_reason reason, bool told, int64_t token);
+	enum loss_reason reason, bool reported, int64_t token);
 
 /* Answers a request on this connection with the loss, which counts as told from then on. name: named in the
  * answer, for a request with several names; n == 0: the request has one name. */

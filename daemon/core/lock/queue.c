@@ -125,10 +125,10 @@ asyncs_done(struct session *s)
 
 /* ---- waiters ---- */
 
-#define LOOK_MS 1000 /* most between looks: as often as a master is asked if all wake-ups are lost */
+#define ATTEMPT_MS 1000 /* most between attempts: as often as a master is asked if all wake-ups are lost */
 
 static uint16_t
-keep(char **at, struct slice from)
+store(char **at, struct slice from)
 {
 	assert(from.n <= UINT16_MAX);
 	if (from.n > 0)
@@ -138,11 +138,11 @@ keep(char **at, struct slice from)
 }
 
 static int64_t
-queue_look_ms(const struct waiter *w)
+queue_attempt_ms(const struct waiter *w)
 {
 	int64_t third = w->resource->rule->lease_ms / 3;
 
-	return third < LOOK_MS ? third : LOOK_MS;
+	return third < ATTEMPT_MS ? third : ATTEMPT_MS;
 }
 
 /* Whether its id may hold the name at another daemon, and its client is there to be told. */
@@ -152,23 +152,23 @@ queue_may_ask_whose(const struct waiter *w)
 	return w->session->named != NULL && w->conn != NULL && !w->once;
 }
 
-/* Arms the timer for the end of its WAIT, for its next look, for the next question whose the name is, or for
- * the rule's slow-wait. */
+/* Arms the timer for the end of its WAIT, for its next attempt, for the next question whose the name is, or
+ * for the rule's slow-wait. */
 static void
 queue_arm(struct core *core, struct waiter *w)
 {
-	int64_t look_ms = core->now.ms + queue_look_ms(w);
+	int64_t at_ms = core->now.ms + queue_attempt_ms(w);
 	int64_t slow_ms = slow_wait_at(w);
 
-	if (w->once || w->retries < 0 || w->until_ms < look_ms)
-		look_ms = w->until_ms;
-	/* With RETRIES it is asked at a look. */
-	if (w->retries < 0 && queue_may_ask_whose(w) && w->whose_at_ms < look_ms)
-		look_ms = w->whose_at_ms > core->now.ms ? w->whose_at_ms : core->now.ms + 1;
+	if (w->once || w->retries < 0 || w->until_ms < at_ms)
+		at_ms = w->until_ms;
+	/* With RETRIES it is asked at an attempt. */
+	if (w->retries < 0 && queue_may_ask_whose(w) && w->whose_at_ms < at_ms)
+		at_ms = w->whose_at_ms > core->now.ms ? w->whose_at_ms : core->now.ms + 1;
 	/* By another rule it may have been reached before. */
-	if (slow_ms < look_ms)
-		look_ms = slow_ms > core->now.ms ? slow_ms : core->now.ms + 1;
-	timer_arm(&core->timers, &w->timer, look_ms);
+	if (slow_ms < at_ms)
+		at_ms = slow_ms > core->now.ms ? slow_ms : core->now.ms + 1;
+	timer_arm(&core->timers, &w->timer, at_ms);
 }
 
 /* The queue of the name, made if there is none. False: out of memory. */
@@ -261,7 +261,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->retries = command->retries;
 	w->until_ms = until_ms;
 	w->since_ms = core->now.ms;
-	w->whose_at_ms = core->now.ms + queue_look_ms(w);
+	w->whose_at_ms = core->now.ms + queue_attempt_ms(w);
 	w->ticket = ++core->locks->tickets;
 	w->lease_ms = command->lease_ms;
 	w->max_hold_ms = command->max_hold_ms;
@@ -269,9 +269,9 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->once = once;
 	w->async = command->id.n > 0;
 	w->validity = command->validity;
-	w->owner_n = keep(&at, command->owner);
-	w->why_n = keep(&at, command->why);
-	w->id_n = keep(&at, command->id);
+	w->owner_n = store(&at, command->owner);
+	w->why_n = store(&at, command->why);
+	w->id_n = store(&at, command->id);
 	timer_init(&w->timer, TIMER_WAITER);
 	if (!queue_join(core, w)) {
 		free(w);
@@ -324,7 +324,7 @@ queue_remove(struct core *core, struct waiter *w)
 }
 
 static void
-queue_tell(struct core *core, const struct waiter *w, const struct reply *reply)
+queue_notify(struct core *core, const struct waiter *w, const struct reply *reply)
 {
 	struct push push = {.type = PUSH_FAILED, .id = waiter_id(w), .name = resource_name(w->resource)};
 
@@ -357,7 +357,7 @@ queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 		emit_tag_note(core, NOTE_TIMEOUT, w->resource, w->session, waiter_owner(w), 0,
 			core->now.ms - w->since_ms, NULL);
 	if (w->conn != NULL)
-		queue_tell(core, w, reply);
+		queue_notify(core, w, reply);
 	if (w->halved && refusal_may_pass(reply))
 		queue_orphan(core, w);
 	else
@@ -423,8 +423,8 @@ queue_refused(struct core *core, struct resource *r, const struct reply *refusal
 /*
  * A client whose LOCK was granted and whose answer was lost may send it again to the daemon of another host,
  * where it waits for itself. So the daemons that have the name are asked. Many ids may wait: the first
- * question comes after the time of a look, and each further one after twice as long a wait. held: a session
- * here holds the name, so that no other daemon does. False: it was not time for a question.
+ * question comes after the time of an attempt, and each further one after twice as long a wait. held: a
+ * session here holds the name, so that no other daemon does. False: it was not time for a question.
  */
 static bool
 queue_ask_whose(struct core *core, struct waiter *w, bool held)
@@ -447,8 +447,8 @@ queue_keeps_waiting(struct core *core, struct waiter *w)
 
 	assert(!timer_is_armed(&w->timer));
 	if (core->now.ms >= slow_wait_at(w)) {
-		slow_tell_wait(core, w);
-		/* That was no look. */
+		slow_note_wait(core, w);
+		/* That was no attempt. */
 		if (core->now.ms < w->until_ms) {
 			queue_arm(core, w);
 			return true;

@@ -85,8 +85,8 @@ struct queue {
 	struct demand demand;
 	uint32_t async; /* of these: ASYNC */
 	/* What a search for deadlocks writes here; meaningless outside of the search. */
-	uint64_t pass;             /* the search that has looked at the holds of this name */
-	const struct grant *stuck; /* the first hold, as far as was looked, whose session cannot go on */
+	uint64_t pass;             /* the search that has visited the holds of this name */
+	const struct grant *stuck; /* the first hold, as far as was searched, whose session cannot go on */
 };
 
 static inline struct queue *
@@ -132,8 +132,8 @@ void queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const s
 /* All waiters have been refused: that is the answer of those without RETRIES left. */
 void queue_refused(struct core *core, struct resource *r, const struct reply *refusal);
 
-/* Its timer. If its WAIT or its RETRIES are over, it is answered. Else the waiter has looked whether the name
- * is free yet. If it is held here, no master is asked meanwhile, so the look counts as a refusal. */
+/* Its timer. If its WAIT or its RETRIES are over, it is answered. Else this was an attempt to get the name.
+ * If the name is held here, no master is asked meanwhile, so the attempt counts as a refusal. */
 void queue_timer(struct core *core, struct waiter *w);
 
 /* Trying once takes as long as the master takes, but ends then. */
@@ -153,7 +153,7 @@ void queue_answer_all(struct core *core, struct resource *r, const struct reply 
  * The ASYNC waits of a session by their ids, for a session that has many.
  *
  * A few are searched one by one. With thousands, each LOCK would go through all of them to see that its id is
- * not in use, and other clients would wait. So the first lookup among many makes a table, which is kept up
+ * not in use, and other clients would wait. So the first lookup among many makes a table, which is maintained
  * until few are left. Without memory for it, the lookup stays slow.
  */
 

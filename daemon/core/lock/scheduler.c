@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- a look at all names ---- */
+/* ---- a scan of all names ---- */
 
 #define TURN_MS 1
 
@@ -62,7 +62,7 @@ rescan_waiting(struct core *core)
 	}
 }
 
-/* Names with waiters had their look when the rescan began, or the waiters came later. */
+/* Names with waiters were scanned when the rescan began, or the waiters came later. */
 static bool
 rescan_catch_up(void *arg, struct resource *r)
 {
@@ -137,13 +137,13 @@ rescan_timer(struct core *core)
 			continue;
 		rescan.master = m;
 		m->reclaiming = names_scan(
-			&core->leases->names, m->reclaiming, RESCAN_LOOKS, rescan_reclaim, &rescan);
+			&core->leases->names, m->reclaiming, RESCAN_NAMES, rescan_reclaim, &rescan);
 		m->reclaims = m->reclaiming != 0;
 		more |= m->reclaims;
 	}
 	if (core->locks->catches) {
 		core->locks->catching = names_scan(
-			&core->leases->names, core->locks->catching, RESCAN_LOOKS, rescan_catch_up, &rescan);
+			&core->leases->names, core->locks->catching, RESCAN_NAMES, rescan_catch_up, &rescan);
 		core->locks->catches = core->locks->catching != 0;
 	}
 	if (more || core->locks->catches)
@@ -186,7 +186,7 @@ schedule_one(struct core *core, struct resource *r)
 	assert(!r->item.dirty);
 	assert(r->limit == 0 || !r->parts);
 	if (r->parts)
-		kind_of_parts(core)->look(core, r);
+		kind_of_parts(core)->check(core, r);
 	kind_of_name(core, r)->schedule(core, r);
 	if (!r->item.dirty && resource_idle(r))
 		resource_forget(core, r);

@@ -30,21 +30,21 @@ bool schedule_next(struct core *core);
 void schedule_refusal(const struct core *core, const struct waiter *w, struct reply *out);
 
 /*
- * A rescan: a look at all names after a master's state has changed. Waiters try again; held leases are
+ * A rescan: a scan of all names after a master's state has changed. Waiters try again; held leases are
  * renewed if that is overdue, and reclaimed where they may have been forgotten.
  *
- * There may be a million names that are only held. Names with waiters are looked at at once, the others some
+ * There may be a million names that are only held. Names with waiters are scanned at once, the others some
  * thousands in each ms, and clients are served between. The delay costs no holder anything: a lease is valid
  * for as long as before, and its own timer renews or reclaims it in time without a rescan, too.
  */
 
-#define RESCAN_LOOKS 5000 /* names in one turn: a millisecond or so */
+#define RESCAN_NAMES 5000 /* names in one turn: a millisecond or so */
 
 /* Takes ms off what every lease has at this master, because our clock may have stood still for that long. All
  * leases in one turn, however many there are: before it, a session could be told too late a deadline. */
 void rescan_shorten(struct core *core, struct master *m, int64_t ms);
 
-/* Wake-ups may have been missed: those who wait try again at once, and held names are looked at from now on.
+/* Wake-ups may have been missed: those who wait try again at once, and held names are scanned from now on.
  */
 void rescan_retry(struct core *core);
 

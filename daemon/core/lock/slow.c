@@ -78,7 +78,7 @@ write_reason(struct core *core, const struct waiter *w, char *out, size_t room)
 }
 
 void
-slow_tell_wait(struct core *core, struct waiter *w)
+slow_note_wait(struct core *core, struct waiter *w)
 {
 	char reason[REPLY_TEXT_MAX];
 
@@ -117,7 +117,7 @@ grant_watch(struct core *core, struct grant *g)
 }
 
 void
-slow_tell_hold(struct core *core, struct grant *g)
+slow_note_hold(struct core *core, struct grant *g)
 {
 	struct terms *t = grant_terms(g);
 	char waiting[REPLY_TEXT_MAX];

@@ -18,12 +18,12 @@ void terms_arm(struct core *core, struct terms *t);
 void grant_watch(struct core *core, struct grant *g);
 
 /* The timer of its terms: notes it, with how many wait, if it is reached now. */
-void slow_tell_hold(struct core *core, struct grant *g);
+void slow_note_hold(struct core *core, struct grant *g);
 
 /* When its rule's slow-wait is reached; TIMER_NEVER: not, or that is noted. */
 int64_t slow_wait_at(const struct waiter *w);
 
 /* Notes it, with the reason why the wait has not ended. */
-void slow_tell_wait(struct core *core, struct waiter *w);
+void slow_note_wait(struct core *core, struct waiter *w);
 
 #endif

@@ -129,7 +129,7 @@ durable_loss_fields(struct record *r, struct loss_entry *e)
 	if (r->type == RECORD_LOSS_GONE)
 		return;
 	e->reason = (enum loss_reason)record_range(r, e->reason, 0, LOSS_COUNT - 1);
-	record_flag(r, &e->told);
+	record_flag(r, &e->reported);
 	e->token = record_range(r, e->token, 0, COMMAND_TOKEN_MAX);
 }
 
@@ -140,7 +140,7 @@ durable_loss(const struct loss *loss)
 		.name = loss_name(loss),
 		.owner = loss_owner(loss),
 		.reason = loss->reason,
-		.told = loss->told,
+		.reported = loss->reported,
 		.token = loss->token};
 }
 
@@ -149,7 +149,7 @@ durable_loss_make(struct core *core, struct record *r, struct session *s, const 
 {
 	if (s == NULL || s->id != e->session || e->name.n == 0)
 		record_fail(r, "a loss of it has no session, or no name");
-	else if (!r->failed && !loss_put(core, s, e->name, e->owner, e->reason, e->told, e->token))
+	else if (!r->failed && !loss_put(core, s, e->name, e->owner, e->reason, e->reported, e->token))
 		record_no_memory(r);
 }
 

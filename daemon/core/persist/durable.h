@@ -49,7 +49,7 @@ struct loss_entry {
 	struct slice name;
 	struct slice owner;
 	enum loss_reason reason;
-	bool told;
+	bool reported;
 	int64_t token;
 };
 

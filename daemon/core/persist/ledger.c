@@ -619,7 +619,7 @@ ledger_mark(struct core *core)
 		s->durable = session_is_durable(s);
 		s->written |= s->durable;
 		TAILQ_FOREACH (conn, &s->conns, in_session)
-			conn->kept = conn->host == NULL && s->durable;
+			conn->durable = conn->host == NULL && s->durable;
 	}
 	for (struct resource *r = names_first(&core->leases->names); r != NULL;
 		r = names_next(&core->leases->names, r)) {

@@ -56,9 +56,9 @@ now_fields(struct record *r, struct core *core, struct session *s, struct sessio
 	record_unsigned(r, &s->push_conn);
 	s->alive_ms = state_time(r, s->alive_ms);
 	state_timer(r, core, &s->grace_timer);
-	s->grace_look_at_ms = state_time(r, s->grace_look_at_ms);
+	s->grace_check_at_ms = state_time(r, s->grace_check_at_ms);
 	state_timer(r, core, &s->heartbeat_timer);
-	s->heartbeat_look_at_ms = state_time(r, s->heartbeat_look_at_ms);
+	s->heartbeat_check_at_ms = state_time(r, s->heartbeat_check_at_ms);
 	record_flag(r, &now->deferred);
 	record_flag(r, &s->unseen);
 	record_flag(r, &s->written);

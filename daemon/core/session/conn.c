@@ -43,12 +43,12 @@ conn_remove(struct core *core, struct conn *conn)
 }
 
 void
-conn_kept(struct core *core, struct conn *conn)
+conn_set_durable(struct core *core, struct conn *conn)
 {
-	bool before = conn->kept;
+	bool before = conn->durable;
 
-	conn->kept = conn->host == NULL && conn->session->durable;
-	if (conn->kept || before)
+	conn->durable = conn->host == NULL && conn->session->durable;
+	if (conn->durable || before)
 		emit_keep(core, conn->id);
 }
 

@@ -20,7 +20,7 @@ struct waiter;
 struct conn {
 	struct freelist_link freed;
 	bool no_push; /* it takes no more pushes: it is closed if its client has to be told */
-	bool kept;    /* its session is durable, and ACTION_KEEP has said so */
+	bool durable; /* its session is, and ACTION_KEEP has said so */
 	bool anchor;  /* SESSION ANCHOR: while it is open, the session outlives its process */
 	conn_id id;
 	struct session *session;
@@ -44,7 +44,7 @@ void conn_remove(struct core *core, struct conn *conn);
  * A connection may outlive a crash, if its client has no reason to notice: its session is durable, and no
  * request of it waits (keep_view in view.h, ACTION_KEEP, EVENT_RETURN). Tells if that has changed.
  */
-void conn_kept(struct core *core, struct conn *conn);
+void conn_set_durable(struct core *core, struct conn *conn);
 
 /* The guest of a connection ends. Its memory stays until the next step. */
 void guest_end(struct core *core, struct conn *guest);

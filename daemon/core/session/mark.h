@@ -22,7 +22,7 @@ struct edge {
 struct mark {
 	uint64_t search;
 	struct session *met;  /* the session met before this one */
-	struct session *next; /* the next session to be looked at, or the next in the cycle */
+	struct session *next; /* the next session to be visited, or the next in the cycle */
 	struct edge edge;     /* the edge that led to this session */
 	bool free;            /* the session can go on */
 };

@@ -150,7 +150,7 @@ session_changed(struct core *core, struct session *s)
 	if (s->durable == durable)
 		return;
 	TAILQ_FOREACH (conn, &s->conns, in_session)
-		conn_kept(core, conn);
+		conn_set_durable(core, conn);
 }
 
 void
@@ -276,8 +276,8 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	s->onloss = onloss;
 	s->push_conn = onloss == ONLOSS_PUSH ? conn->id : 0;
 	session_changed(core, s);
-	conn_kept(core, conn);
+	conn_set_durable(core, conn);
 	if (before != NULL && before != conn)
-		conn_kept(core, before);
+		conn_set_durable(core, before);
 	emit_ok(core, conn->id);
 }

@@ -72,10 +72,10 @@ struct session {
 	uint64_t secret[2];
 	struct process process; /* pid 0: the session ends with its last connection */
 	int64_t opened_ms;
-	int64_t grace_ms;         /* how long it survives the loss of its last connection; 0: it does not */
-	int64_t grace_look_at_ms; /* grace over: one look more (session_looks_again()); 0: not */
-	int64_t heartbeat_ms;     /* a request has to come within this time; 0: no heartbeat */
-	int64_t heartbeat_look_at_ms; /* as grace_look_at_ms */
+	int64_t grace_ms;          /* how long it survives the loss of its last connection; 0: it does not */
+	int64_t grace_check_at_ms; /* grace over: one check more (liveness_checks_again()); 0: not */
+	int64_t heartbeat_ms;      /* a request has to come within this time; 0: no heartbeat */
+	int64_t heartbeat_check_at_ms; /* as grace_check_at_ms */
 	struct timer heartbeat_timer;
 	struct named_session *named; /* its id (named_session.h); NULL: it belongs to its connections */
 	struct mark mark;
@@ -102,7 +102,7 @@ void session_peer(struct core *core, struct session *s, const struct peer *peer)
 
 /* A process or an id keeps it, also without connections. */
 static inline bool
-session_is_kept(const struct session *s)
+session_outlives_conns(const struct session *s)
 {
 	return s->process.pid != 0 || (s->named != NULL && !s->ends);
 }
@@ -111,7 +111,7 @@ session_is_kept(const struct session *s)
 static inline bool
 session_is_durable(const struct session *s)
 {
-	return s->grace_ms > 0 || session_is_kept(s);
+	return s->grace_ms > 0 || session_outlives_conns(s);
 }
 
 /* It is counted as one with a grace. */

@@ -19,7 +19,7 @@
 
 struct core;
 
-/* A user, kept while it has sessions, or while anything of them is left. */
+/* A user, remembered while it has sessions, or while anything of them is left. */
 struct user {
 	UT_hash_handle hh;
 	uint64_t id;
@@ -93,7 +93,7 @@ user_remind(struct session *s, bool returned, int64_t losses)
 }
 
 /* So many locks more are too many, for this user or for the memory of the daemon; 0: only the memory is
- * looked at. True: conn has its answer. */
+ * checked. True: conn has its answer. */
 bool user_full(struct core *core, const struct conn *conn, int64_t locks);
 
 /* A hold of so many permits is cut from its session and withheld; what a session of the user has left behind

@@ -411,12 +411,12 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 			waiters++;
 		}
 		HOLDS(c, grants == s->grant_count && waiters == s->waiter_count);
-		HOLDS(c, s->durable == (s->grace_ms > 0 || session_is_kept(s)));
+		HOLDS(c, s->durable == (s->grace_ms > 0 || session_outlives_conns(s)));
 		HOLDS(c, s->written || !s->durable);
 		HOLDS(c, s->onloss != ONLOSS_PUSH || s->named != NULL || conn_speaks(core, s->push_conn, s));
 		HOLDS(c, s->onloss != ONLOSS_CLOSE || s->named == NULL);
 		HOLDS(c, !s->unseen || (s->process.pid != 0 && s->conn_count > 0));
-		HOLDS(c, s->conn_count > 0 || session_is_kept(s) || s->ends ||
+		HOLDS(c, s->conn_count > 0 || session_outlives_conns(s) || s->ends ||
 				 timer_is_armed(&s->grace_timer));
 		HOLDS(c, !s->ends || (s->waiter_count == 0 && s->grace_ms == 0 && s->process.pid == 0 &&
 					     timer_is_armed(&core->liveness->ending_timer)));
@@ -516,7 +516,7 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 			HOLDS(c, conn->host == NULL || (s->named != NULL && conn->host->guest == conn &&
 							       guest_waits(conn)));
 			HOLDS(c, conn->guest == NULL || (conn->guest->host == conn && !guest_waits(conn)));
-			HOLDS(c, conn->kept == (conn->host == NULL && s->durable));
+			HOLDS(c, conn->durable == (conn->host == NULL && s->durable));
 			HOLDS(c, conn->host == NULL || !conn->anchor);
 			anchors += conn->anchor;
 			count += conn->host == NULL;

@@ -526,7 +526,7 @@ core_view_keep(const struct core *core, conn_id conn, struct keep_view *out)
 {
 	const struct conn *c = conn_find(core, conn);
 
-	if (c == NULL || !c->kept)
+	if (c == NULL || !c->durable)
 		return false;
 	*out = (struct keep_view){.session = c->session->id,
 		.pushed = c->session->onloss == ONLOSS_PUSH && c->session->push_conn == conn,

@@ -491,7 +491,7 @@ ck_session(struct core *core, const struct session *before)
 	const struct grant *g;
 	size_t holds = 0;
 
-	ck_assert_int_eq(s != NULL, before->grace_ms > 0 || session_is_kept(before));
+	ck_assert_int_eq(s != NULL, before->grace_ms > 0 || session_outlives_conns(before));
 	if (s == NULL)
 		return;
 	ck_assert(s->secret[0] == before->secret[0] && s->secret[1] == before->secret[1]);

@@ -91,7 +91,7 @@ rescan_rest(struct story *w, enum call_op op, size_t some)
 {
 	for (int turns = 0; turns < NAMES && some < NAMES; turns++) {
 		go_on(w);
-		ck_assert_uint_le(calls_of(w, op), RESCAN_LOOKS);
+		ck_assert_uint_le(calls_of(w, op), RESCAN_NAMES);
 		some += calls_of(w, op);
 	}
 	return some;
@@ -105,7 +105,7 @@ START_TEST(many_leases_are_reclaimed_in_as_many_turns_as_it_takes)
 	story_held(&w);
 	say_hello(&w, false, MEMORY + 1);
 	some = calls_of(&w, CALL_RECLAIM);
-	ck_assert(some > 0 && some <= RESCAN_LOOKS);
+	ck_assert(some > 0 && some <= RESCAN_NAMES);
 	/* Others are served between. */
 	ck_assert_str_eq(lock_once(&w, 3, "n0"), "c3 null");
 	ck_assert_uint_eq(rescan_rest(&w, CALL_RECLAIM, some), NAMES);
@@ -159,7 +159,7 @@ START_TEST(what_is_held_catches_up_by_and_by)
 	w.now.ms += 340;
 	say_hello(&w, true, MEMORY);
 	some = calls_of(&w, CALL_RENEW);
-	ck_assert(some > 0 && some <= RESCAN_LOOKS);
+	ck_assert(some > 0 && some <= RESCAN_NAMES);
 	ck_assert_uint_eq(rescan_rest(&w, CALL_RENEW, some), NAMES);
 	story_done(&w);
 }
