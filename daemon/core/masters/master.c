@@ -19,7 +19,7 @@
 #include "daemon/core/masters/masterset_change.h"
 #include "daemon/core/masters/masterset_copies.h"
 #include "daemon/core/masters/masterset_request.h"
-#include "daemon/core/masters/move.h"
+#include "daemon/core/masters/nonces.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
@@ -129,14 +129,14 @@ master_hello(struct core *core, struct master *m, unsigned link)
 	l->overtaken = false;
 	l->informed = true;
 	l->hello_sent_ms = core->now.ms;
-	master_draw_nonce(core, m);
+	nonces_draw(core, m);
 	l->hello_nonce = m->nonces_drawn;
 	m->hello_serial = ++m->serial;
 	hello = (struct call){.op = CALL_HELLO,
 		.master = m->index,
 		.link = link,
 		.attempt = m->hello_serial,
-		.nonces = master_nonces(m),
+		.nonces = nonces_of(m),
 		.incarnation = core_random(core) | 1,
 		.token = core->quorum->highest,
 		.doubted = m->doubted};
@@ -529,7 +529,7 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 		master_refuse(core, m, hello_text[HELLO_CLONED], (struct slice){NULL, 0});
 		return;
 	}
-	again = master_recall(core, m) || vote->attempt != m->hello_serial;
+	again = nonces_recall(core, m) || vote->attempt != m->hello_serial;
 	if (again && !master_hello_under_way(core, m)) {
 		master_hello(core, m, vote->link);
 	} else if (again || master_unanswered(core, m)) {

@@ -14,24 +14,6 @@ struct core;
 struct master;
 struct slice;
 
-/*
- * A nonce for the next HELLO. The master stores the nonce of the last HELLO that it ran. That can be any
- * HELLO since the last answered one, so their nonces are kept; if there is no room for one more, the newest
- * is sent again. It can also be an earlier HELLO, whose connection broke and whose bytes arrived late. So all
- * HELLOs within a second carry the same nonce: a link that breaks after each HELLO does not push out those of
- * the minute before. A copy of this process draws different nonces after a second at most: if the stored
- * nonce was never sent here, a copy sent it (move.c).
- */
-void master_draw_nonce(struct core *core, struct master *m);
-
-/* As a HELLO carries them: the newest first. */
-struct slice master_nonces(const struct master *m);
-
-/* Takes over the nonces of slots that may have sent this server HELLO; whether there were any that it had
- * not.
- */
-bool master_recall(const struct core *core, struct master *m);
-
 /* The place that the configuration names; slots behind its masters are closed. */
 void master_init(struct core *core, struct master *m, unsigned index);
 

@@ -16,6 +16,7 @@
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/move.h"
+#include "daemon/core/masters/nonces.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/persist/ledger.h"
 #include "daemon/core/reconfigure.h"
@@ -649,7 +650,7 @@ END_TEST
 static void
 knows(const struct master *m, const char *nonces, size_t n)
 {
-	struct slice all = master_nonces(m);
+	struct slice all = nonces_of(m);
 
 	for (size_t i = 0; i < n; i++) {
 		bool known = false;
@@ -728,7 +729,7 @@ draw_nonce(struct story *w, struct master *m)
 
 	w->now.ms += MASTER_NONCE_MS;
 	w->core->now.ms = w->now.ms;
-	master_draw_nonce(w->core, m);
+	nonces_draw(w->core, m);
 	ck_assert_uint_le(m->nonces_drawn, drawn + 1);
 }
 
