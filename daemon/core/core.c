@@ -30,11 +30,13 @@
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/scheduler.h"
+#include "daemon/core/masters/admission.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/clock_jump.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset_request.h"
 #include "daemon/core/masters/quorum.h"
+#include "daemon/core/masters/registration.h"
 #include "daemon/core/masters/usable.h"
 #include "daemon/core/persist/ledger.h"
 #include "daemon/core/persist/state_master.h"
@@ -140,7 +142,7 @@ run_timer(struct core *core, struct timer *t)
 		latch_request_timer(core, OWNER_OF(t, struct latch_request, timer));
 		break;
 	case TIMER_MASTER:
-		quorum_timer(core, OWNER_OF(t, struct master, timer));
+		admission_timer(core, OWNER_OF(t, struct master, timer));
 		break;
 	case TIMER_GRACE:
 		grace_timer(core, OWNER_OF(t, struct session, grace_timer));
@@ -276,19 +278,25 @@ take_vote(struct core *core, const struct vote *vote)
 	assert(vote->link < core->settings.links && vote->op < CALL_OP_COUNT);
 	assert(vote->master < CORE_SLOTS_MAX);
 	core->calls -= core->calls > 0;
-	if (master_clock_jumped(core, m, vote))
+	if (master_clock_jumped(core, m, vote)) {
+		registration_jumped(core, m);
 		take_jump(core);
+	}
 	if (m->doubted != 0 || master_withheld(m)) {
 		believed = *vote;
 		believed.outcome = clock_jump_outcome(vote, m->doubted != 0);
 		vote = &believed;
 	}
-	master_answered(core, m, vote);
+	if (master_answered(core, m, vote))
+		registration_doubt(core, m);
 	switch (vote->op) {
 	case CALL_HELLO:
+		if (!core->quorum->left)
+			registration_answered(core, m, vote);
+		return;
 	case CALL_ADMIT:
 		if (!core->quorum->left)
-			master_vote(core, m, vote);
+			admission_answered(core, m, vote);
 		return;
 	case CALL_RELEASE:
 		release_vote(core, vote);
@@ -445,13 +453,13 @@ take_event(struct core *core, const struct event *event)
 		attach_unseen(core, &event->process);
 		return;
 	case EVENT_LINK_UP:
-		master_link_up(core, m, event->link);
+		registration_link_up(core, m, event->link);
 		return;
 	case EVENT_LINK_DOWN:
-		master_link_down(core, m, event->link, event->text);
+		registration_link_down(core, m, event->link, event->text);
 		return;
 	case EVENT_FLUSHED:
-		master_flushed(core, m);
+		registration_doubt(core, m);
 		return;
 	case EVENT_SUBSCRIBED:
 		core->retry = true;

@@ -1,6 +1,6 @@
 /*
- * master: see master.h. core.c brings the events; quorum.c decides on admission. A master is sent HELLO again
- * whenever its memory is in doubt, and not used before it has answered.
+ * master: see master.h. registration.c brings what its links and its answers to HELLO say, admission.c what
+ * it answers to ADMIT; core.c the answers to all other calls.
  */
 #include "daemon/core/masters/master.h"
 
@@ -16,9 +16,6 @@
 #include "daemon/core/masters/master_note.h"
 #include "daemon/core/masters/master_state.h"
 #include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/masterset_change.h"
-#include "daemon/core/masters/masterset_copies.h"
-#include "daemon/core/masters/masterset_request.h"
 #include "daemon/core/masters/nonces.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
@@ -47,12 +44,6 @@ static const unsigned master_allowed[MASTER_STATE_COUNT] = {
 		TO(MASTER_AWAY) | TO(MASTER_REGISTERING) | TO(MASTER_GUARDED) | TO(MASTER_ADMITTED),
 };
 
-static const char *const hello_text[] = {
-#define HELLO_RESULT(name, text) text,
-	HELLO_RESULTS(HELLO_RESULT)
-#undef HELLO_RESULT
-};
-
 static void
 master_turn(struct core *core, struct master *m, enum master_state next)
 {
@@ -63,7 +54,7 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 	core->retry = true;
 }
 
-static void
+void
 master_arm(struct core *core, struct master *m)
 {
 	int64_t at = m->hello_at_ms;
@@ -114,16 +105,14 @@ master_call(struct core *core, const struct call *call)
 	emit_call(core, &told);
 }
 
-/* HELLO on one link: which server is this, and does it remember us? */
-static void
-master_hello(struct core *core, struct master *m, unsigned link)
+bool
+master_hello(struct core *core, struct master *m, unsigned link, struct call *hello)
 {
 	struct master_link *l = &m->links[link];
-	struct call hello;
 
 	assert(link < core->settings.links);
 	if (!l->up || l->hello_under_way || core->quorum->left)
-		return;
+		return false;
 	l->hello_under_way = true;
 	l->doubts = m->doubted != 0;
 	l->overtaken = false;
@@ -132,7 +121,7 @@ master_hello(struct core *core, struct master *m, unsigned link)
 	nonces_draw(core, m);
 	l->hello_nonce = m->nonces_drawn;
 	m->hello_serial = ++m->serial;
-	hello = (struct call){.op = CALL_HELLO,
+	*hello = (struct call){.op = CALL_HELLO,
 		.master = m->index,
 		.link = link,
 		.attempt = m->hello_serial,
@@ -140,17 +129,7 @@ master_hello(struct core *core, struct master *m, unsigned link)
 		.incarnation = core_random(core) | 1,
 		.token = core->quorum->highest,
 		.doubted = m->doubted};
-	masterset_ask(core, m, link, &hello);
-	master_call(core, &hello);
-}
-
-void
-master_hello_all(struct core *core, struct master *m)
-{
-	for (unsigned i = 0; i < core->settings.links; i++)
-		master_hello(core, m, i);
-	m->hello_at_ms = core->now.ms + master_hello_every_ms(core);
-	master_arm(core, m);
+	return true;
 }
 
 void
@@ -162,21 +141,14 @@ masters_hello(struct core *core)
 	}
 }
 
-/* The master may not be the one we knew: it is asked for nothing new until it has answered HELLO. */
-static void
+bool
 master_doubt(struct core *core, struct master *m)
 {
 	if (m->state == MASTER_AWAY)
-		return;
+		return false;
 	if (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED)
 		master_turn(core, m, MASTER_REGISTERING);
-	master_hello_all(core, m);
-}
-
-void
-master_flushed(struct core *core, struct master *m)
-{
-	master_doubt(core, m);
+	return true;
 }
 
 void
@@ -197,11 +169,9 @@ master_link_up(struct core *core, struct master *m, unsigned link)
 		m->hello_at_ms = core->now.ms + master_hello_every_ms(core);
 	if (m->state == MASTER_AWAY)
 		master_turn(core, m, MASTER_REGISTERING);
-	master_hello(core, m, link);
-	master_arm(core, m);
 }
 
-void
+bool
 master_link_down(struct core *core, struct master *m, unsigned link, struct slice why)
 {
 	bool any = false;
@@ -212,13 +182,13 @@ master_link_down(struct core *core, struct master *m, unsigned link, struct slic
 		any |= m->links[i].up;
 	slice_text(m->reason, sizeof(m->reason), why);
 	if (any || m->state == MASTER_AWAY)
-		return;
+		return false;
 	m->failing = false;
 	master_turn(core, m, MASTER_AWAY);
-	masterset_away(core, m);
 	m->admitting = false;
 	master_arm(core, m);
 	emit_master_note(core, NOTE_MASTER_AWAY, m, 0, -1, m->reason);
+	return true;
 }
 
 /* Whether the master is refused for this already, whatever the details are. */
@@ -231,9 +201,7 @@ refused_for(const struct master *m, const char *what)
 	       strncmp(m->reason, what, n) == 0;
 }
 
-/* The detail, which has the values, comes before the cure, which is in `what` behind a colon: where there is
- * little room the cure is cut off. */
-static void
+void
 master_refuse(struct core *core, struct master *m, const char *what, struct slice detail)
 {
 	bool news = !refused_for(m, what);
@@ -241,7 +209,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 
 	assert(m->state != MASTER_AWAY);
 	m->failing = false;
-	m->mismatch = what == hello_text[HELLO_MISMATCH];
+	m->mismatch = false;
 	(void)snprintf(m->reason, sizeof(m->reason), "%.*s%s%.*s%s", (int)cause, what,
 		detail.n > 0 ? ": " : "",
 		(int)(detail.n < MASTER_REASON_MAX / 2 ? detail.n : MASTER_REASON_MAX / 2),
@@ -254,7 +222,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 	master_arm(core, m);
 }
 
-static void
+void
 master_guard(struct core *core, struct master *m)
 {
 	assert(m->known && m->guarding);
@@ -265,8 +233,8 @@ master_guard(struct core *core, struct master *m)
 	emit_master_note(core, NOTE_MASTER_GUARDED, m, 0, m->guard_until_ms - core->now.ms, NULL);
 }
 
-static void
-master_admitted(struct core *core, struct master *m)
+void
+master_admit(struct core *core, struct master *m)
 {
 	bool news = m->state != MASTER_ADMITTED;
 
@@ -281,102 +249,7 @@ master_admitted(struct core *core, struct master *m)
 	master_arm(core, m);
 }
 
-/* Sends the master HELLO once more before it is used. Its tokens count from now on: with this answer it may
- * have been the last member to accept the set, which is then agreed on above the tokens of all members. */
-static void
-master_repeat(struct core *core, struct master *m, const struct vote *vote)
-{
-	tokens_saw(core, vote->highest);
-	master_hello(core, m, vote->link);
-}
-
-/* What this HELLO shows of the clock, beside a jump. */
-static void
-master_measured(struct core *core, struct master *m, const struct vote *vote)
-{
-	struct master_link *l = &m->links[vote->link];
-
-	assert(!l->overtaken && l->hello_sent_ms == m->highest_sent_ms);
-	offset_sample(&l->offset, master_offset_over_ms(core), l->hello_sent_ms, vote->time_us);
-	if (l->informed)
-		clock_jump_caught_up(m);
-	else if (m->off_ms > 0)
-		master_hello(core, m, vote->link); /* so that it catches up soon */
-}
-
-static void
-master_hello_answered(struct core *core, struct master *m, const struct vote *vote)
-{
-	bool first = !m->known, changed = first || vote->incarnation != m->incarnation;
-
-	assert(vote->hello == HELLO_GOOD);
-	assert(m->links[vote->link].up && m->state != MASTER_AWAY);
-	/* This HELLO left before the jump was seen, or may hide a jump. Or it was read before a jump that
-	 * the older samples have on them: as a sample it would show that jump again. */
-	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) || m->links[vote->link].overtaken ||
-		master_vague(core, m, vote->link)) {
-		master_repeat(core, m, vote);
-		return;
-	}
-	if (m->links[vote->link].hello_nonce > m->nonce_answered)
-		m->nonce_answered = m->links[vote->link].hello_nonce;
-	/* Its clock may have jumped after the guard of another memory. */
-	if (m->doubted != 0 && vote->admitted)
-		m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
-	else if (changed)
-		m->withheld_until_ms = 0;
-	m->known = true;
-	m->incarnation = vote->incarnation;
-	m->doubted = 0;
-	m->reason[0] = '\0';
-	if (changed)
-		tokens_forgotten(core);
-	tokens_saw(core, vote->highest);
-	m->highest = vote->highest;
-	m->highest_sent_ms = m->links[vote->link].hello_sent_ms;
-	m->registered_ms = m->highest_sent_ms;
-	master_measured(core, m, vote);
-	core->retry |= !m->registered;
-	m->registered = core->now.ms < master_registered_until(core, m);
-	if (!m->registered)
-		master_hello(core, m, vote->link); /* that answer took too long to count */
-	if (vote->admitted) {
-		/* Admitted after a change that we did not see: our leases may be missing there. */
-		m->reclaim |= changed;
-		if (m->state != MASTER_ADMITTED || changed || !m->links[vote->link].identified) {
-			m->links[vote->link].identified = true;
-			master_admitted(core, m);
-		}
-		return;
-	}
-	/* Calls that waited for this link need not wait for the end of the guard. */
-	core->retry |= !m->links[vote->link].identified;
-	m->links[vote->link].identified = true;
-	if (changed || !m->guarding) {
-		m->guard_until_ms = terms_guard_until(core, first);
-		m->admit_at_ms = m->guard_until_ms;
-	}
-	m->guarding = true;
-	if (changed || m->state != MASTER_GUARDED)
-		master_guard(core, m);
-}
-
-/* Every master has to hear what this daemon knows of the set; the answer says whether it is a member. */
-static void
-master_spread(struct core *core)
-{
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		struct master *m = &core->masters[i];
-
-		if (m->state == MASTER_AWAY || m->id == 0 ||
-			(m->enrolled && !masterset_changes(core) && !masterset_unsure(core)))
-			continue;
-		m->hello_at_ms = core->now.ms;
-		master_arm(core, m);
-	}
-}
-
-static void
+void
 master_hello_soon(struct core *core, struct master *m)
 {
 	int64_t at_ms = core->now.ms + master_hello_again_ms(core);
@@ -385,46 +258,6 @@ master_hello_soon(struct core *core, struct master *m)
 		return;
 	m->hello_at_ms = at_ms;
 	master_arm(core, m);
-}
-
-/* False: the master belongs to another set, is not to be used now, or is sent HELLO again. */
-static bool
-master_of_set(struct core *core, struct master *m, const struct vote *vote)
-{
-	enum membership membership = masterset_told(core, m, vote);
-	char why[MASTER_REASON_MAX];
-
-	if (membership == MEMBERSHIP_COPY) {
-		masterset_why_copied(core, m, vote->id, why, sizeof(why));
-		master_refuse(core, m, why, (struct slice){NULL, 0});
-	} else if (membership == MEMBERSHIP_OTHER)
-		master_refuse(core, m, masterset_why(core), (struct slice){NULL, 0});
-	else if (membership == MEMBERSHIP_AGAIN)
-		master_repeat(core, m, vote);
-	else if (membership == MEMBERSHIP_APART && memory_lacks_others(core, m))
-		master_refuse(core, m,
-			"lost its memory, and too few of the other masters are there to confirm the set: "
-			"it counts again when they are back",
-			(struct slice){NULL, 0});
-	if (masterset_waits(core, m))
-		master_hello_soon(core, m);
-	if (masterset_news(core))
-		master_spread(core);
-	return membership == MEMBERSHIP_FINE;
-}
-
-static bool
-master_twin_refused(struct core *core, struct master *m, bool idle)
-{
-	const struct master *twin = master_twin(core, m, idle);
-	char also[32];
-
-	if (twin == NULL)
-		return false;
-	assert(twin != m);
-	(void)snprintf(also, sizeof(also), "it is also master %u", twin->index + 1);
-	master_refuse(core, m, "is the same server as another: name independent ones", slice_of(also));
-	return true;
 }
 
 /* The same error for a thousand names is one event. */
@@ -495,110 +328,19 @@ master_refuses(struct master *m, const struct vote *vote)
 	slice_text(m->refused, sizeof(m->refused), vote->refused);
 }
 
-static void
+bool
 master_good(struct core *core, struct master *m, const struct vote *vote)
 {
 	master_works(core, m, vote);
 	master_refuses(m, vote);
 	slice_text(m->run, sizeof(m->run), vote->run);
-	if (master_several(m, vote)) {
-		master_refuse(core, m,
-			"has a name that leads to several servers in turn: name one server, a Sentinel or a "
-			"cluster",
-			(struct slice){NULL, 0});
-		return;
-	}
-	if (!masterset_known_twin(core, m) && !master_twin_refused(core, m, false) &&
-		master_of_set(core, m, vote))
-		master_hello_answered(core, m, vote);
-}
-
-/* The stored nonce may be that of a later HELLO of ours, sent on another link, through another slot or to
- * another address of the same server. Then the master is sent HELLO once more: at once, or soon if a later
- * HELLO is under way. */
-static void
-master_cloned(struct core *core, struct master *m, const struct vote *vote)
-{
-	bool again;
-
-	assert(vote->hello == HELLO_CLONED);
-	slice_text(m->run, sizeof(m->run), vote->text);
-	if (masterset_known_twin(core, m) || master_twin_refused(core, m, true))
-		return;
-	if (m->index >= core->settings.masters) { /* no member: the reason may be told later */
-		master_refuse(core, m, hello_text[HELLO_CLONED], (struct slice){NULL, 0});
-		return;
-	}
-	again = nonces_recall(core, m) || vote->attempt != m->hello_serial;
-	if (again && !master_hello_under_way(core, m)) {
-		master_hello(core, m, vote->link);
-	} else if (again || master_unanswered(core, m)) {
-		master_hello_soon(core, m);
-	} else {
-		emit_master_note(core, NOTE_CLONED, m, 0, -1, hello_text[HELLO_CLONED]);
-		core->ended = true;
-	}
-}
-
-/* Whether it is connected, and takes no leases yet, or no longer: then its latest error says why. */
-static bool
-master_is_unused(const struct master *m)
-{
-	return m->state == MASTER_REGISTERING || m->state == MASTER_REFUSED;
-}
-
-static void
-master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
-{
-	assert(vote->op == CALL_HELLO);
-	m->links[vote->link].hello_under_way = false;
-	if (!m->links[vote->link].up)
-		return;
-	if (vote->outcome == OUTCOME_YES && terms_answered(core, m, vote))
-		masters_hello(core);
-	if (vote->outcome == OUTCOME_YES && vote->hello == HELLO_GOOD)
-		master_good(core, m, vote);
-	else if (vote->outcome == OUTCOME_YES && vote->hello == HELLO_CLONED)
-		master_cloned(core, m, vote);
-	else if (vote->outcome == OUTCOME_YES && vote->hello == HELLO_OTHERSET)
-		(void)master_of_set(core, m, vote);
-	else if (vote->outcome == OUTCOME_YES)
-		master_refuse(core, m, hello_text[vote->hello], vote->text);
-	else if (vote->outcome == OUTCOME_DEMOTED || (vote_is_error(vote) && master_is_unused(m)))
-		master_refuse(core, m, "answers with an error", vote->text);
-	else {
-		m->failing |= vote_is_error(vote);
-		m->hello_at_ms = core->now.ms + master_hello_again_ms(core);
-		master_arm(core, m);
-	}
-}
-
-static void
-master_admit_vote(struct core *core, struct master *m, const struct vote *vote)
-{
-	assert(vote->op == CALL_ADMIT);
-	if (!m->admitting || vote->attempt != m->admit_serial)
-		return;
-	m->admitting = false;
-	if (vote->outcome == OUTCOME_YES && m->state == MASTER_GUARDED) {
-		tokens_saw(core, vote->highest);
-		m->highest = vote->highest;
-		/* From now on it takes an offer. */
-		if (!core->masterset->agreed)
-			m->hello_at_ms = core->now.ms;
-		master_admitted(core, m);
-		return;
-	}
-	master_admit_later(core, m, master_hello_again_ms(core));
-}
-
-void
-master_vote(struct core *core, struct master *m, const struct vote *vote)
-{
-	if (vote->op == CALL_HELLO)
-		master_hello_vote(core, m, vote);
-	else
-		master_admit_vote(core, m, vote);
+	if (!master_several(m, vote))
+		return true;
+	master_refuse(core, m,
+		"has a name that leads to several servers in turn: name one server, a Sentinel or a "
+		"cluster",
+		(struct slice){NULL, 0});
+	return false;
 }
 
 bool
@@ -619,11 +361,6 @@ master_clock_jumped(struct core *core, struct master *m, const struct vote *vote
 	m->doubted = m->incarnation;
 	m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
 	clock_jump_seen(core, m, vote->link, jump_ms);
-	/* The clocks of the other masters show whether ours stood still. */
-	for (unsigned i = 0; i < core->settings.masters; i++)
-		if (&core->masters[i] != m)
-			master_hello_all(core, &core->masters[i]);
-	master_doubt(core, m);
 	return true;
 }
 
@@ -635,7 +372,7 @@ master_told(struct master *m, int64_t token)
 		m->mark = token;
 }
 
-void
+bool
 master_answered(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool answered =
@@ -660,43 +397,8 @@ master_answered(struct core *core, struct master *m, const struct vote *vote)
 	/* Is it the server, or this name alone? */
 	if (vote_is_error(vote) && vote->op != CALL_HELLO && !m->failing && m->state != MASTER_AWAY)
 		master_hello_soon(core, m);
-	if (vote->op != CALL_HELLO &&
-		(vote->outcome == OUTCOME_FORGOTTEN || vote->outcome == OUTCOME_DEMOTED))
-		master_doubt(core, m);
-}
-
-void
-master_admit(struct core *core, struct master *m, int64_t floor)
-{
-	assert(m->state == MASTER_GUARDED && !m->admitting);
-	/* Tokens after the guard are above all that were seen before it. */
-	assert(floor > core->quorum->highest);
-	for (unsigned i = 0; i < core->settings.links; i++) {
-		if (!m->links[i].identified)
-			continue;
-		m->admitting = true;
-		m->admit_serial = ++m->serial;
-		master_call(core, &(struct call){.op = CALL_ADMIT,
-					  .master = m->index,
-					  .link = i,
-					  .attempt = m->admit_serial,
-					  .incarnation = m->incarnation,
-					  .token = floor});
-		master_arm(core, m);
-		return;
-	}
-	master_admit_later(core, m, master_hello_again_ms(core));
-}
-
-void
-master_admit_later(struct core *core, struct master *m, int64_t ms)
-{
-	int64_t at = core->now.ms + ms;
-
-	assert(ms >= 0);
-	/* The guard may have grown since it was asked for. */
-	m->admit_at_ms = at > m->guard_until_ms ? at : m->guard_until_ms;
-	master_arm(core, m);
+	return vote->op != CALL_HELLO &&
+	       (vote->outcome == OUTCOME_FORGOTTEN || vote->outcome == OUTCOME_DEMOTED);
 }
 
 void
@@ -714,9 +416,6 @@ master_timer(struct core *core, struct master *m)
 		m->registered = false;
 		core->retry = true;
 	}
-	if (core->now.ms >= m->hello_at_ms)
-		master_hello_all(core, m);
-	master_arm(core, m);
 }
 
 void

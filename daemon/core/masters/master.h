@@ -8,8 +8,8 @@
  *
  * A master that restarted, was flushed or is new to us may have forgotten leases. It is guarded from the
  * moment we saw it, by our clock, for the longest lease, the drift of two clocks in that time, and the clock
- * margin. A guarded master takes reclaims and grants nothing new. When the guard is over, quorum.h finds the
- * floor of its tokens and has it admitted.
+ * margin. A guarded master takes reclaims and grants nothing new. When the guard is over, admission.h finds
+ * the floor of its tokens and has it admitted.
  */
 #ifndef CORE_MASTER_H
 #define CORE_MASTER_H
@@ -168,40 +168,52 @@ master_withheld(const struct master *m)
 }
 
 void master_link_up(struct core *core, struct master *m, unsigned link);
-void master_link_down(struct core *core, struct master *m, unsigned link, struct slice why);
-/* The master says that its data was flushed. */
-void master_flushed(struct core *core, struct master *m);
-/* An answer to HELLO or ADMIT. */
-void master_vote(struct core *core, struct master *m, const struct vote *vote);
+/* True: that was its last link, and it is AWAY now. */
+bool master_link_down(struct core *core, struct master *m, unsigned link, struct slice why);
+
+/* What is due by now, apart from HELLO: silent links, and what no longer counts. Then master_arm(). */
 void master_timer(struct core *core, struct master *m);
+/* Sets its timer to the next time that something is due. */
+void master_arm(struct core *core, struct master *m);
 
 /* Sends a call to a master, and notes from when on its link is silent. */
 void master_call(struct core *core, const struct call *call);
 
-/* To be called with every answer, of any call: takes its TIME, its tokens and its error, and sends it
- * HELLO again if it forgot. */
-void master_answered(struct core *core, struct master *m, const struct vote *vote);
+/* Begins a HELLO on this link: notes that it leaves now, and fills in what it says of this daemon. False:
+ * none can leave. */
+bool master_hello(struct core *core, struct master *m, unsigned link, struct call *hello);
+/* The next HELLO leaves soon, as after a HELLO that failed. */
+void master_hello_soon(struct core *core, struct master *m);
+/* HELLO to all masters, in the next turn. */
+void masters_hello(struct core *core);
+
+/* To be called with every answer, of any call: takes its TIME, its tokens and its error. True: it forgot, or
+ * is a replica now. */
+bool master_answered(struct core *core, struct master *m, const struct vote *vote);
 
 /*
  * Whether this answer shows that the master's clock went ahead of ours by more than the clock margin within a
  * lease. Either leases ended there before their time, and another daemon may still rely on a lease that the
  * master now grants again; or our clock stood still, and our leases end earlier than we count. Nothing that
- * the master grants counts for the length of a guard. All masters are sent HELLO: this one, to be told of the
- * jump; the others, because their clocks show which of the two it was (jump). To be called with every answer,
- * before master_answered().
+ * the master grants counts for the length of a guard. To be called with every answer, before
+ * master_answered().
  */
 bool master_clock_jumped(struct core *core, struct master *m, const struct vote *vote);
 
 /* A call was not answered in time: nothing new is asked on this link until it answers again. */
 void master_suspect(struct core *core, struct master *m, unsigned link);
 
-/* Asks on every link who the master is and which tokens it has seen. */
-void master_hello_all(struct core *core, struct master *m);
-/* The same for all masters, in the next turn. */
-void masters_hello(struct core *core);
+/* An answer GOOD to HELLO: whether it takes leases, whom it refuses, and which server it is. False: its links
+ * reach several servers, and it is REFUSED. */
+bool master_good(struct core *core, struct master *m, const struct vote *vote);
 
-/* Its guard is over (master_guard_over()): asks to admit it with this floor; or looks again after ms. */
-void master_admit(struct core *core, struct master *m, int64_t floor);
-void master_admit_later(struct core *core, struct master *m, int64_t ms);
+/* The moves between the states (the picture above). master_doubt(): it may not be the one that we knew, and
+ * is REGISTERING until it has answered HELLO; false: it is AWAY. */
+bool master_doubt(struct core *core, struct master *m);
+void master_guard(struct core *core, struct master *m);
+void master_admit(struct core *core, struct master *m);
+/* The detail, which has the values, comes before the cure, which is in `what` behind a colon: where there is
+ * little room the cure is cut off. */
+void master_refuse(struct core *core, struct master *m, const char *what, struct slice detail);
 
 #endif

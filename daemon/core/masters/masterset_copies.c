@@ -10,6 +10,7 @@
 #include "daemon/core/masters/master_state.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/members.h"
+#include "daemon/core/masters/registration.h"
 #include "proto/slice.h"
 
 #include <assert.h>
@@ -84,7 +85,7 @@ masterset_copied(struct core *core, struct master *m, const struct vote *vote, c
 		return true;
 	}
 	copy_refuse(other, vote->id);
-	master_flushed(core, other); /* its next HELLO is judged anew */
+	registration_doubt(core, other); /* its next HELLO is judged anew */
 	return false;
 }
 

@@ -64,7 +64,4 @@ void quorum_missing(const struct core *core, unsigned link, char *out, size_t ro
  */
 unsigned quorum_queue_master(const struct core *core, struct slice name, unsigned link);
 
-/* Its timer, and what follows from the end of a guard. */
-void quorum_timer(struct core *core, struct master *m);
-
 #endif
