@@ -18,6 +18,7 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
 #include "daemon/core/masters/binding.h"
+#include "daemon/core/masters/majority.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/session/conn.h"
@@ -331,7 +332,7 @@ latch_end(struct core *core, struct latch *l)
 static void
 latch_schedule(struct core *core, struct latch *l)
 {
-	bool usable = quorum_usable(core, l->link);
+	bool usable = majority_usable(core, l->link);
 
 	if (core->settings.masters > 1) {
 		latch_end(core, l);
@@ -339,7 +340,7 @@ latch_schedule(struct core *core, struct latch *l)
 	}
 	if (usable && core->now.ms >= l->again_at_ms)
 		latch_send(core, l);
-	else if (!usable && !quorum_near(core, l->link))
+	else if (!usable && !majority_near(core, l->link))
 		latch_requests_refuse(core, l);
 	if (latch_requests_none(l))
 		latch_rest(core, l);

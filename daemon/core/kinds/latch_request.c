@@ -13,7 +13,8 @@
 #include "daemon/core/liveness/attach.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/masters/binding.h"
-#include "daemon/core/masters/quorum.h"
+#include "daemon/core/masters/majority.h"
+#include "daemon/core/masters/master.h"
 #include "daemon/core/masters/usable.h"
 #include "daemon/core/session/conn.h"
 #include "daemon/core/session/named_session.h"
@@ -475,8 +476,8 @@ latch_request_refusal(const struct core *core, const struct latch_request *a, st
 {
 	const struct latch *l = a->latch;
 
-	if (!quorum_usable(core, l->link))
-		quorum_refusal(core, l->link, why);
+	if (!majority_usable(core, l->link))
+		majority_refusal(core, l->link, why);
 	else if (l->error == LEASE_ERROR_ERROR)
 		reply_error(why, CODE_MASTERERR, "the master said: %s", core->masters[0].error);
 	else if (a->stage == LATCH_REQUEST_WAITS && l->error == LEASE_ERROR_NONE)

@@ -17,8 +17,8 @@
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/refusal.h"
+#include "daemon/core/masters/majority.h"
 #include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/quorum.h"
 #include "proto/name.h"
 #include "proto/reply.h"
 
@@ -46,7 +46,7 @@ permits_refusal(const struct core *core, const struct waiter *w, struct reply *o
 
 	assert(r->limit > 0);
 	/* A waiter behind others is kept back by them. */
-	if (w == TAILQ_FIRST(&queue_of(r)->waiters) || !quorum_usable(core, r->link))
+	if (w == TAILQ_FIRST(&queue_of(r)->waiters) || !majority_usable(core, r->link))
 		refusal_masters(core, r, permits_asked(r), out);
 	else
 		refusal_null(out);
@@ -248,7 +248,7 @@ permits_acquire(struct core *core, struct resource *r, bool usable)
 static void
 permits_schedule(struct core *core, struct resource *r)
 {
-	bool usable = quorum_usable(core, r->link);
+	bool usable = majority_usable(core, r->link);
 	struct lease *l;
 	struct reply refusal;
 	bool refused;
@@ -265,7 +265,7 @@ permits_schedule(struct core *core, struct resource *r)
 		queue_answer_all(core, r, &refusal);
 	}
 	/* If a master has yet to answer HELLO, it may be usable in a moment: no refusal yet. */
-	if (refused || (!usable && !quorum_near(core, r->link)))
+	if (refused || (!usable && !majority_near(core, r->link)))
 		permits_refuse_once(core, r, usable);
 	if (refused && lease_waiting(l)->why == WAIT_REFUSED) {
 		refusal_masters(core, r, l, &refusal);

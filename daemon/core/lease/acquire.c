@@ -15,6 +15,7 @@
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/masters/majority.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
@@ -105,7 +106,7 @@ acquire_begin(struct core *core, struct lease *l)
 	bool yielded = l->state == LEASE_NONE && lease_none(l)->pause == PAUSE_YIELDED;
 	struct lease_acquiring acquiring = {.refused = lease_refused(l)};
 
-	assert(quorum_usable(core, r->link));
+	assert(majority_usable(core, r->link));
 	assert(l->state == LEASE_NONE || lease_waiting(l)->why != WAIT_FOREIGN);
 	if (queue_master != l->queue_master)
 		lease_leave_queue(core, l);
@@ -543,7 +544,7 @@ acquire_again(struct core *core, struct lease *l)
 		lease_acquiring(l)->hint = HINT_CHANGE;
 	if (l->state != LEASE_WAITING || lease_waiting(l)->why == WAIT_FOREIGN)
 		return;
-	if (r->demand->count > 0 && quorum_usable(core, r->link))
+	if (r->demand->count > 0 && majority_usable(core, r->link))
 		acquire_begin(core, l);
 	else
 		timer_arm(&core->timers, &l->timer, core->now.ms + WAIT_MOST_MS);

@@ -19,7 +19,7 @@ struct lease;
 struct vote;
 
 /* NONE or WAITING: begins a round, for what the first waiter wants. A majority must be usable
- * (quorum_usable). */
+ * (majority_usable). */
 void acquire_begin(struct core *core, struct lease *l);
 
 /* NONE, with PAUSE_FOREIGN: leaves time for a foreign client, which has no position in our queue, and then

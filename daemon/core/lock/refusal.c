@@ -5,9 +5,9 @@
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/masters/majority.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/quorum.h"
 #include "proto/name.h"
 #include "proto/reply.h"
 
@@ -56,8 +56,8 @@ refusal_masters(const struct core *core, const struct resource *r, const struct 
 {
 	assert(l == NULL || l->resource == r);
 	refusal_null(out);
-	if (!quorum_usable(core, r->link)) {
-		quorum_refusal(core, r->link, out);
+	if (!majority_usable(core, r->link)) {
+		majority_refusal(core, r->link, out);
 		return;
 	}
 	if (l != NULL && refusal_error(core, l, out))
@@ -74,7 +74,7 @@ bool
 refusal_taken(const struct core *core, const struct resource *r)
 {
 	return r->grant_count > 0 ||
-	       (r->limit == 0 && r->lease.state == LEASE_HELD && quorum_usable(core, r->link));
+	       (r->limit == 0 && r->lease.state == LEASE_HELD && majority_usable(core, r->link));
 }
 
 void
@@ -83,7 +83,7 @@ refusal_shut(const struct core *core, const struct resource *r, struct reply *ou
 	if (masterset_usable(core))
 		refusal_null(out);
 	else
-		quorum_refusal(core, r->link, out);
+		majority_refusal(core, r->link, out);
 }
 
 void

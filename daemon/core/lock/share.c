@@ -15,8 +15,8 @@
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/refusal.h"
+#include "daemon/core/masters/majority.h"
 #include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/quorum.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -205,7 +205,7 @@ static void
 share_without(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
-	bool usable = quorum_usable(core, r->link);
+	bool usable = majority_usable(core, r->link);
 	struct reply refusal;
 
 	/* No hold stands on a lease that this daemon has not. */
@@ -216,7 +216,7 @@ share_without(struct core *core, struct resource *r)
 		queue_answer_all(core, r, &refusal);
 	}
 	/* If a master has yet to answer HELLO, it may be usable in a moment: no refusal yet. */
-	if (lease_refused(l) || (!usable && !quorum_near(core, r->link)))
+	if (lease_refused(l) || (!usable && !majority_near(core, r->link)))
 		share_refuse_once(core, r, usable);
 	if (l->state == LEASE_WAITING && lease_waiting(l)->why == WAIT_REFUSED) {
 		refusal_masters(core, r, l, &refusal);

@@ -15,7 +15,6 @@
 #include "daemon/core/masters/clock_jump.h"
 #include "daemon/core/masters/master_note.h"
 #include "daemon/core/masters/master_state.h"
-#include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/nonces.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
@@ -96,7 +95,7 @@ master_call(struct core *core, const struct call *call)
 	}
 	core->calls++;
 	told.mark = m->mark;
-	told.set = core->masterset->tag;
+	told.set = core->quorum->set_tag;
 	told.fenced = core->settings.masters > 1;
 	if (call->op == CALL_HELLO || call->op == CALL_ADMIT) {
 		told.wanted_lease_ms = core->settings.lease_max_ms;

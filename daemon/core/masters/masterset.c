@@ -16,6 +16,7 @@
 #include "daemon/core/masters/masterset_copies.h"
 #include "daemon/core/masters/masterset_request.h"
 #include "daemon/core/masters/members.h"
+#include "daemon/core/masters/quorum.h"
 #include "proto/slice.h"
 
 #include <assert.h>
@@ -204,7 +205,7 @@ set_agreed(struct core *core)
 
 	assert(set->text[0] != '\0');
 	set->agreed = true;
-	set->tag = masterset_tag(set->text);
+	core->quorum->set_tag = masterset_tag(set->text);
 	set->serial++;
 	core_changed(core, CHANGE_SET);
 	(void)emit_note_of(core, NOTE_MASTERS_AGREED, 0, -1, set->places);
@@ -236,7 +237,7 @@ masterset_take(struct core *core, struct slice text, struct slice places)
 	}
 	set_agreed(core);
 	masterset_changed(core);
-	assert(set->agreed && set->tag != 0);
+	assert(set->agreed && core->quorum->set_tag != 0);
 }
 
 /* The master has our set, or none. After a refusal this daemon is not registered there, and its registration
@@ -312,14 +313,14 @@ set_leave(struct core *core, const struct master *m, const struct members *their
 
 	if (!set->agreed || core->counts.leases > 0 || core->acquires > 0 || !masterset_members(core, &ours))
 		return;
-	assert(set->tag != 0);
+	assert(core->quorum->set_tag != 0);
 	over = set_later(&ours, theirs, m, vote);
 	if (slots_named(core, &ours) && over == 0 && !set_is_replaced(core, &ours, theirs, vote))
 		return;
 	if (over > set->over)
 		set->over = over;
 	set->agreed = false;
-	set->tag = 0;
+	core->quorum->set_tag = 0;
 	set->text[0] = '\0';
 	core_changed(core, CHANGE_SET);
 	for (unsigned i = 0; i < core->settings.masters; i++) {

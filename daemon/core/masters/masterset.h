@@ -78,7 +78,6 @@ struct masterset {
 	struct masterset_next next;
 	char dropped[MASTERSET_PLACES_MAX]; /* the last next set that was dropped, for people */
 	struct masterset_request request;
-	uint32_t tag;                /* of the set, in every call; 0: none is agreed on */
 	bool agreed;                 /* all masters have accepted it at some time */
 	bool usable;                 /* and no master of ours belongs to another set */
 	uint64_t serial;             /* grows when HELLOs have something new to say */

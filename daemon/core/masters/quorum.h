@@ -11,7 +11,6 @@
 #include "daemon/core/masters/master.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct core;
@@ -34,29 +33,15 @@ struct quorum {
 	int64_t past;             /* highest token seen before a master's memory last changed */
 	int64_t guarded_lease_ms; /* the longest lease that guards wait for (master.h) */
 	struct binding binding;   /* what settings before these have bound */
+	uint32_t set_tag;         /* of the set that is agreed on, in every call; 0: none is */
 };
 
 /* How many masters make a majority of all. */
 unsigned quorum_majority(const struct core *core);
 
-/* A majority can be asked for new leases on this link. */
-bool quorum_usable(const struct core *core, unsigned link);
-
-/* And a majority takes leases, as it answered its last HELLOs. */
-bool quorum_works(const struct core *core, unsigned link);
-
-/* No majority is usable now, but one may be in a moment: the answer to a HELLO is under way. */
-bool quorum_near(const struct core *core, unsigned link);
-
-/* Why no majority is usable, as the answer of a LOCK. */
-void quorum_refusal(const struct core *core, unsigned link, struct reply *why);
-
 /* A WAIT is over, and this is why it cannot be granted. True: the masters are missing because this daemon is
  * being handed over, or has just been; the timer is armed again, for a moment later. */
 bool quorum_puts_off(struct core *core, struct timer *timer, const struct reply *why);
-
-/* Each master that is not in use on this link, and why; "": all are in use. */
-void quorum_missing(const struct core *core, unsigned link, char *out, size_t room);
 
 /*
  * The master on which the queue of this name lives. All daemons that see the same masters in use find the

@@ -103,7 +103,7 @@ state_load_masterset(struct state_loader *l)
 		!next_reads(&set->next, l->core->settings.masters) || set->serial == 0 ||
 		(set->request.open && set->request.conn == 0))
 		record_fail(l->r, "its set of masters cannot be read");
-	set->tag = set->agreed ? masterset_tag(set->text) : 0;
+	l->core->quorum->set_tag = set->agreed ? masterset_tag(set->text) : 0;
 	set->next.tag = masterset_tag(set->next.text);
 	set->usable = set->agreed;
 }

@@ -31,7 +31,7 @@
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
-#include "daemon/core/masters/quorum.h"
+#include "daemon/core/masters/majority.h"
 #include "daemon/core/session/conn.h"
 #include "daemon/core/session/named_session.h"
 #include "daemon/core/session/session.h"
@@ -173,7 +173,7 @@ check_share(struct check *c, const struct core *core, const struct resource *r)
 
 	HOLDS(c, l->kind != KIND_PERMITS && l->permits == 0);
 	HOLDS(c, r->demand->count == 0 || r->grant_count > 0 || l->state != LEASE_NONE ||
-			 !quorum_usable(core, r->link));
+			 !majority_usable(core, r->link));
 	HOLDS(c, r->grant_count > 0 || r->demand->count > 0 || l->state != LEASE_NONE);
 }
 
@@ -205,8 +205,8 @@ check_permit_leases(struct check *c, const struct core *core, const struct resou
 				 (lease_held(l)->idle_until_ms > now_ms && !lease_held(l)->wanted));
 		idle |= l->grants == NULL;
 	}
-	HOLDS(c, acquiring == NULL || acquiring->state != LEASE_NONE || !quorum_usable(core, r->link));
-	HOLDS(c, r->demand->count == 0 || idle || acquiring != NULL || !quorum_usable(core, r->link));
+	HOLDS(c, acquiring == NULL || acquiring->state != LEASE_NONE || !majority_usable(core, r->link));
+	HOLDS(c, r->demand->count == 0 || idle || acquiring != NULL || !majority_usable(core, r->link));
 }
 
 static void
@@ -469,7 +469,7 @@ check_latch(struct check *c, const struct core *core, const struct latch *l, str
 	HOLDS(c, !l->idle || (l->id != 0 && timer_at(&core->timers, &l->timer) == l->ends_ms));
 	/* A waiting AWAIT has a refresh under way, a timer, or is notified of the master's return. */
 	HOLDS(c, patient == 0 || l->refresh != 0 || timer_is_armed(&l->timer) ||
-			 !quorum_usable(core, l->link));
+			 !majority_usable(core, l->link));
 	seen->latches++;
 }
 

@@ -24,6 +24,7 @@
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/queue.h"
+#include "daemon/core/masters/majority.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/masterset_change.h"
@@ -121,9 +122,9 @@ core_view_service(const struct core *core, struct service_view *out)
 
 	assert(core->settings.links >= 1);
 	*out = (struct service_view){.settled = true};
-	while (link < core->settings.links - 1 && quorum_usable(core, link))
+	while (link < core->settings.links - 1 && majority_usable(core, link))
 		link++;
-	out->available = quorum_works(core, link);
+	out->available = majority_works(core, link);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
 
@@ -141,11 +142,11 @@ core_view_service(const struct core *core, struct service_view *out)
 	}
 	/* Masters that answer with errors are asked all the same: the first that answers well is seen at
 	 * once. */
-	if (quorum_usable(core, link)) {
-		quorum_missing(core, link, out->text, sizeof(out->text));
+	if (majority_usable(core, link)) {
+		majority_missing(core, link, out->text, sizeof(out->text));
 		return;
 	}
-	quorum_refusal(core, link, &why);
+	majority_refusal(core, link, &why);
 	(void)snprintf(out->text, sizeof(out->text), "%s", why.text);
 }
 
