@@ -7,7 +7,7 @@
 #include "conf/tls.h"
 #include "conf/url.h"
 #include "conf/value.h"
-#include "daemon/core/masters/members.h"
+#include "daemon/core/masterset/members.h"
 #include "daemon/driver_context.h"
 #include "daemon/http/http.h"
 

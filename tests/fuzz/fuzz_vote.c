@@ -4,8 +4,8 @@
  *
  * Input: which operation, how many calls, then a reply as a tree: a byte for the type, then its content.
  */
-#include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/members.h"
+#include "daemon/core/masterset/masterset.h"
+#include "daemon/core/masterset/members.h"
 #include "daemon/redis/call.h"
 #include "daemon/redis/vote.h"
 #include "tests/sim/world/answer.h"

@@ -15,11 +15,11 @@
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/masters/majority.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
+#include "daemon/core/masterset/majority.h"
 #include "proto/name.h"
 #include "proto/slice.h"
 

@@ -18,10 +18,10 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
 #include "daemon/core/masters/master.h"
-#include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
+#include "daemon/core/masterset/masterset.h"
 #include "proto/name.h"
 
 #include <assert.h>

@@ -12,7 +12,7 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masterset/masterset.h"
 #include "proto/name.h"
 
 #include <assert.h>

@@ -5,9 +5,9 @@
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/masters/majority.h"
 #include "daemon/core/masters/master.h"
-#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masterset/majority.h"
+#include "daemon/core/masterset/masterset.h"
 #include "proto/name.h"
 #include "proto/reply.h"
 

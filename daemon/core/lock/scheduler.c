@@ -19,7 +19,7 @@
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/masters/master.h"
-#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masterset/masterset.h"
 
 #include <assert.h>
 #include <bsd/sys/queue.h>

@@ -15,8 +15,8 @@
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/refusal.h"
-#include "daemon/core/masters/majority.h"
-#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masterset/majority.h"
+#include "daemon/core/masterset/masterset.h"
 #include "proto/name.h"
 
 #include <assert.h>

@@ -31,7 +31,7 @@
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
-#include "daemon/core/masters/majority.h"
+#include "daemon/core/masterset/majority.h"
 #include "daemon/core/session/conn.h"
 #include "daemon/core/session/named_session.h"
 #include "daemon/core/session/session.h"

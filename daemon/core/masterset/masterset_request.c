@@ -2,7 +2,7 @@
  * masterset_request: an administrator asks this daemon for another set of masters. It looks at newcomers
  * first, in slots behind the members; then it offers the next set (masterset.h). A part of masterset.
  */
-#include "daemon/core/masters/masterset_request.h"
+#include "daemon/core/masterset/masterset_request.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
@@ -12,11 +12,11 @@
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/masters/master.h"
-#include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/masterset_change.h"
-#include "daemon/core/masters/members.h"
-#include "daemon/core/masters/move.h"
 #include "daemon/core/masters/usable.h"
+#include "daemon/core/masterset/masterset.h"
+#include "daemon/core/masterset/masterset_change.h"
+#include "daemon/core/masterset/members.h"
+#include "daemon/core/masterset/move.h"
 #include "proto/reply.h"
 #include "proto/slice.h"
 

@@ -1,7 +1,7 @@
 /*
  * admission: see admission.h.
  */
-#include "daemon/core/masters/admission.h"
+#include "daemon/core/masterset/admission.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
@@ -10,11 +10,11 @@
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/master_note.h"
 #include "daemon/core/masters/master_state.h"
-#include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
-#include "daemon/core/masters/registration.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
+#include "daemon/core/masterset/masterset.h"
+#include "daemon/core/masterset/registration.h"
 
 #include <assert.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* masterset_change: see masterset_change.h. masterset.c calls it with what members tell. */
-#include "daemon/core/masters/masterset_change.h"
+#include "daemon/core/masterset/masterset_change.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
@@ -10,9 +10,9 @@
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/master_note.h"
 #include "daemon/core/masters/master_state.h"
-#include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/masterset_request.h"
-#include "daemon/core/masters/members.h"
+#include "daemon/core/masterset/masterset.h"
+#include "daemon/core/masterset/masterset_request.h"
+#include "daemon/core/masterset/members.h"
 #include "proto/slice.h"
 
 #include <assert.h>

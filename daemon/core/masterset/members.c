@@ -1,15 +1,15 @@
 /*
  * members: see members.h. A set as text knows no master and no state; slots know both.
  */
-#include "daemon/core/masters/members.h"
+#include "daemon/core/masterset/members.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/master_state.h"
-#include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/move.h"
 #include "daemon/core/masters/quorum.h"
+#include "daemon/core/masterset/masterset.h"
+#include "daemon/core/masterset/move.h"
 #include "proto/slice.h"
 
 #include <assert.h>

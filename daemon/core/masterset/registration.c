@@ -2,7 +2,7 @@
  * registration: see registration.h. A master is sent HELLO again whenever its memory is in doubt, and not
  * used before it has answered.
  */
-#include "daemon/core/masters/registration.h"
+#include "daemon/core/masterset/registration.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
@@ -12,14 +12,14 @@
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/master_note.h"
 #include "daemon/core/masters/master_state.h"
-#include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/masterset_change.h"
-#include "daemon/core/masters/masterset_copies.h"
-#include "daemon/core/masters/masterset_request.h"
 #include "daemon/core/masters/nonces.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
+#include "daemon/core/masterset/masterset.h"
+#include "daemon/core/masterset/masterset_change.h"
+#include "daemon/core/masterset/masterset_copies.h"
+#include "daemon/core/masterset/masterset_request.h"
 #include "proto/slice.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
  * masterset: see masterset.h. master.c calls it with each HELLO; the other files masterset_*.c are parts
  * of it. A lease is never taken on a set that is not agreed on.
  */
-#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masterset/masterset.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
@@ -12,11 +12,11 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/master_note.h"
-#include "daemon/core/masters/masterset_change.h"
-#include "daemon/core/masters/masterset_copies.h"
-#include "daemon/core/masters/masterset_request.h"
-#include "daemon/core/masters/members.h"
 #include "daemon/core/masters/quorum.h"
+#include "daemon/core/masterset/masterset_change.h"
+#include "daemon/core/masterset/masterset_copies.h"
+#include "daemon/core/masterset/masterset_request.h"
+#include "daemon/core/masterset/members.h"
 #include "proto/slice.h"
 
 #include <assert.h>

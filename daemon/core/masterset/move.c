@@ -2,7 +2,7 @@
  * move: see move.h. members.c and masterset_request.c call it when the set changes; leases follow in
  * lease_vote.c.
  */
-#include "daemon/core/masters/move.h"
+#include "daemon/core/masterset/move.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
@@ -11,9 +11,9 @@
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/master_state.h"
-#include "daemon/core/masters/members.h"
 #include "daemon/core/masters/nonces.h"
 #include "daemon/core/masters/quorum.h"
+#include "daemon/core/masterset/members.h"
 #include "proto/slice.h"
 
 #include <assert.h>

@@ -1,13 +1,13 @@
 /* majority: see majority.h. */
-#include "daemon/core/masters/majority.h"
+#include "daemon/core/masterset/majority.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/master_state.h"
-#include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
+#include "daemon/core/masterset/masterset.h"
 #include "proto/reply.h"
 
 #include <assert.h>

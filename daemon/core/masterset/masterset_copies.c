@@ -2,15 +2,15 @@
  * masterset_copies: two servers tell one id. One of them has a copy of the other's data: it was its replica
  * for a moment, or a dump was loaded at the wrong server. Only the copy is refused. A part of masterset.
  */
-#include "daemon/core/masters/masterset_copies.h"
+#include "daemon/core/masterset/masterset_copies.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/master_state.h"
-#include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/members.h"
-#include "daemon/core/masters/registration.h"
+#include "daemon/core/masterset/masterset.h"
+#include "daemon/core/masterset/members.h"
+#include "daemon/core/masterset/registration.h"
 #include "proto/slice.h"
 
 #include <assert.h>

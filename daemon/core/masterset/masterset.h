@@ -33,7 +33,7 @@
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/masters/masterset_change.h"
+#include "daemon/core/masterset/masterset_change.h"
 
 #include <stdbool.h>
 #include <stdint.h>

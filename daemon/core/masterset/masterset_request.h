@@ -5,7 +5,7 @@
 #ifndef CORE_MASTERSET_REQUEST_H
 #define CORE_MASTERSET_REQUEST_H
 
-#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masterset/masterset.h"
 
 #include <stdbool.h>
 
