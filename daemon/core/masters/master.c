@@ -81,7 +81,7 @@ master_call(struct core *core, const struct call *call)
 {
 	struct master *m = &core->masters[call->master];
 	struct master_link *l = &m->links[call->link];
-	struct call told = *call;
+	struct call sent = *call;
 
 	/* A daemon that has ended may not touch what is at the masters. */
 	assert(!core->ended);
@@ -94,14 +94,14 @@ master_call(struct core *core, const struct call *call)
 			timer_arm(&core->timers, &m->timer, link_doubt_ms(core, l));
 	}
 	core->calls++;
-	told.mark = m->mark;
-	told.set = core->quorum->set_tag;
-	told.fenced = core->settings.masters > 1;
+	sent.mark = m->mark;
+	sent.set = core->quorum->set_tag;
+	sent.fenced = core->settings.masters > 1;
 	if (call->op == CALL_HELLO || call->op == CALL_ADMIT) {
-		told.wanted_lease_ms = core->settings.lease_max_ms;
-		told.guarded_lease_ms = core->quorum->guarded_lease_ms;
+		sent.wanted_lease_ms = core->settings.lease_max_ms;
+		sent.guarded_lease_ms = core->quorum->guarded_lease_ms;
 	}
-	emit_call(core, &told);
+	emit_call(core, &sent);
 }
 
 bool
@@ -365,7 +365,7 @@ master_clock_jumped(struct core *core, struct master *m, const struct vote *vote
 
 /* A memory stores the highest token before it tells it: a memory that has less went back. */
 static void
-master_told(struct master *m, int64_t token)
+master_mark(struct master *m, int64_t token)
 {
 	if (token > m->mark && token <= TOKEN_MOST)
 		m->mark = token;
@@ -389,8 +389,8 @@ master_answered(struct core *core, struct master *m, const struct vote *vote)
 		m->time_us = vote->time_us;
 		m->time_seen_ms = core->now.ms;
 	}
-	master_told(m, vote->token_last);
-	master_told(m, vote->highest);
+	master_mark(m, vote->token_last);
+	master_mark(m, vote->highest);
 	if (vote_is_error(vote))
 		master_complains(core, m, vote->text);
 	/* Is it the server, or this name alone? */

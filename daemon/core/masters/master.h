@@ -52,8 +52,8 @@ struct master_link {
 	uint64_t set_serial;      /* the masterset's serial when that HELLO left */
 	enum agreement set_step;  /* how far that HELLO could take the set at the master */
 	size_t due;               /* calls without an answer */
-	char run[MASTER_RUN_MAX]; /* the server process that it reaches; "": not told on this connection */
-	uint64_t run_first;       /* the master's serial when that was told first, */
+	char run[MASTER_RUN_MAX]; /* the server process that it reaches; "": not known on this connection */
+	uint64_t run_first;       /* the master's serial when that was reported first, */
 	uint64_t run_last;        /* and last, */
 	uint64_t run_sent;        /* and that of the HELLO that was answered last with it */
 	int64_t quiet_since_ms;   /* due > 0: silent since then */
@@ -61,21 +61,21 @@ struct master_link {
 		offset; /* of the master's clock from ours: answers on one link do not overtake each other */
 };
 
-/* What a master has told of sets in its present memory (masterset.h). A serial is the masterset's:
- * what a HELLO that left at it or later tells was so after all that had been told before. */
+/* What a master has reported of sets in its present memory (masterset.h). A serial is the masterset's:
+ * what the answer to a HELLO that left at it or later says was so after all that had been reported before. */
 struct memory {
 	uint64_t incarnation;
-	int64_t told_ms; /* the last time when it was asked and told our set or an earlier one of ours, in any
-			    memory */
-	int64_t asked_ms;  /* when it was asked last */
-	uint64_t asked;    /* the serial at asked_ms */
-	uint64_t enrolled; /* the serial when it first had told our set as agreed; 0: it has not */
-	uint64_t blank;    /* the serial when it had told that it has no agreed set; 0: it has not */
-	uint64_t accepted; /* the serial when it had told that it has accepted our next set; 0: it has not */
-	bool earlier;      /* it came with our set, and last told an earlier set that it had */
+	int64_t reported_ms; /* when the last HELLO left in whose answer it reported our set or an earlier one
+				of ours, in any memory */
+	int64_t asked_ms;    /* when it was asked last */
+	uint64_t asked;      /* the serial at asked_ms */
+	uint64_t enrolled;   /* the serial when it first had reported our set as agreed; 0: it has not */
+	uint64_t blank;      /* the serial when it had reported that it has no agreed set; 0: it has not */
+	uint64_t accepted;   /* the serial when it had reported our next set as accepted; 0: it has not */
+	bool earlier;        /* it came with our set, and last reported an earlier set that it had */
 };
 
-/* A server that a slot reached before, and what it and this daemon have told each other (struct master). */
+/* A server that a slot reached before, and what it and this daemon know of each other (struct master). */
 struct parted {
 	char place[MASTERSET_PLACE_MAX];
 	char way[MASTERSET_WAY_MAX];
@@ -106,8 +106,8 @@ struct master {
 	int64_t guard_until_ms;
 	int64_t admit_at_ms; /* GUARDED: when to ask for the admission, at the earliest */
 	int64_t hello_at_ms;
-	int64_t longest_ms;      /* the longest lease that it takes, as it told last; 0: not told yet */
-	bool moved;              /* the slot reaches another server: no lease has been told yet (quorum.h) */
+	int64_t longest_ms;      /* the longest lease that it takes, as it reported last; 0: not known yet */
+	bool moved;              /* the slot reaches another server: no lease knows it yet (quorum.h) */
 	bool admitting;          /* an ADMIT is under way */
 	bool guarding;           /* guard_until_ms belongs to this incarnation */
 	struct stretch errors;   /* notes of its errors */
@@ -125,8 +125,8 @@ struct master {
 	struct clock_jump jumps[CORE_SLOTS_MAX]; /* of the clock of each master, in any memory, since this one
 					      caught up (clock_jump.c) */
 	int64_t off_ms;          /* how much of that has been taken off the leases at this master */
-	int64_t mark;            /* the greatest token it has told, in any memory: see lua/node.inc */
-	int64_t highest;         /* highest token its last HELLO told */
+	int64_t mark;            /* the greatest token it has reported, in any memory: see lua/node.inc */
+	int64_t highest;         /* highest token in the answer to its last HELLO */
 	int64_t highest_sent_ms; /* when that HELLO was sent; 0: none in this memory */
 	int64_t registered_ms;   /* when the last HELLO that was answered GOOD was sent */
 	uint64_t serial;         /* of the latest HELLO or ADMIT */
@@ -137,19 +137,19 @@ struct master {
 	int64_t nonce_until_ms;  /* until then the newest nonce is sent again; a loaded core draws one at once
 				  */
 	uint64_t admit_serial;   /* of the ADMIT under way */
-	uint64_t id;             /* its permanent id, as it told; 0: not told yet */
+	uint64_t id;             /* its permanent id, as it reported; 0: not known yet */
 	uint64_t member;         /* its id as a member of the set that is agreed on; 0: not yet */
 	enum agreement agreement; /* how far our set has come there (masterset.h) */
 	bool enrolled;            /* it says that our agreed set is agreed on */
 	bool blank;               /* it stores no set */
 	bool other;               /* it is not one of ours */
-	bool copied;              /* it told the id of another one last: its data is a copy */
+	bool copied;              /* it reported the id of another one last: its data is a copy */
 	bool several;             /* its links reach several servers that run at the same time */
 	bool mismatch;            /* REFUSED: daemons with other limits live there */
-	struct memory memory;     /* what it has told of sets */
-	enum next_step next_step; /* how far the next set has come there, as it told last */
+	struct memory memory;     /* what it has reported of sets */
+	enum next_step next_step; /* how far the next set has come there, as it reported last */
 	bool next_known;          /* all living daemons that it knows of have acknowledged the next set */
-	bool left; /* a slot behind the members: the server is no member any more, and has to be told so */
+	bool left; /* a slot behind the members: the server is no member any more, and has to be notified */
 	bool next_rival;                           /* it has accepted another next set */
 	char unacknowledged[MASTERSET_LIVING_MAX]; /* ids of the daemons that have not */
 	char run[MASTER_RUN_MAX];                  /* the server process */
@@ -157,7 +157,7 @@ struct master {
 	char error[MASTER_REASON_MAX];             /* its last error, for MASTERERR */
 	unsigned refused_count;                    /* other daemons that it refused lately */
 	char refused[MASTER_REFUSED_MAX];          /* which, and why */
-	bool failing; /* its last HELLO was answered with `error`, or told it: it takes no leases now */
+	bool failing; /* its last HELLO was answered with `error`, or reported one: it takes no leases now */
 };
 
 /* Its clock jumped, or ours stood still: it is connected, but nothing that it grants counts. */

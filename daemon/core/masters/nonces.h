@@ -1,6 +1,6 @@
 /*
- * nonces: what a server and this daemon have told each other, by which the server knows this process from a
- * copy of it: the nonces that HELLOs carried, and the mark, the greatest token that the server has told.
+ * nonces: what a server and this daemon know of each other, by which the server knows this process from a
+ * copy of it: the nonces that HELLOs carried, and the mark, the greatest token that the server has reported.
  *
  * They belong to the server, whichever slot it is reached through. Those of a server that has left its slot
  * are kept for a while (struct parted).
@@ -31,11 +31,11 @@ struct slice nonces_of(const struct master *m);
  * not. */
 bool nonces_recall(const struct core *core, struct master *m);
 
-/* Takes over what this daemon and the server have told each other, through another slot or one that it has
+/* Takes over what this daemon and the server know of each other, through another slot or one that it has
  * left. */
 void nonces_recognise(const struct core *core, struct master *m);
 
-/* The server leaves its slot: what it and this daemon have told each other is kept. */
+/* The server leaves its slot: what it and this daemon know of each other is kept. */
 void nonces_part(struct core *core, const struct master *m);
 
 #endif

@@ -119,7 +119,7 @@ int64_t master_offset_over_ms(const struct core *core);
  *     wanted    the longest lease by the rules of this daemon. It grows with them, and never shrinks in the
  *               life of a process
  *     guarded   the longest lease that its guards wait for: no shorter than what it wants, or than what any
- *               master has told of any daemon. It never shrinks either: the masters rely on it
+ *               master has reported of any daemon. It never shrinks either: the masters rely on it
  *     longest   at a master: what it takes now. It is no longer than what all daemons that live there guard
  *
  * All of them are in milliseconds.

@@ -1,6 +1,6 @@
 /*
- * masterset: see masterset.h. master.c calls it with each HELLO; the other files masterset_*.c are parts
- * of it. A lease is never taken on a set that is not agreed on.
+ * masterset: see masterset.h. registration.c calls it with each HELLO; the other files masterset_*.c are
+ * parts of it. A lease is never taken on a set that is not agreed on.
  */
 #include "daemon/core/masterset/masterset.h"
 
@@ -29,7 +29,7 @@
 void
 masterset_init(struct core *core)
 {
-	*core->masterset = (struct masterset){.generation = 1, .serial = 1, .told = 1};
+	*core->masterset = (struct masterset){.generation = 1, .serial = 1, .announced = 1};
 	timer_init(&core->masterset->request.timer, TIMER_MASTERS);
 }
 
@@ -58,7 +58,7 @@ list_ours(struct core *core, const struct members *list)
 
 /* ---- what this daemon tells ---- */
 
-/* The masters of our configuration. False: not all have told an id, or two have told the same. */
+/* The masters of our configuration. False: not all have reported an id, or two have reported the same. */
 static bool
 list_compose(const struct core *core, struct members *list)
 {
@@ -178,9 +178,9 @@ bool
 masterset_news(struct core *core)
 {
 	struct masterset *set = core->masterset;
-	bool news = set->told != set->serial;
+	bool news = set->announced != set->serial;
 
-	set->told = set->serial;
+	set->announced = set->serial;
 	return news;
 }
 
@@ -263,7 +263,7 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 		return MEMBERSHIP_APART; /* it has left: another server is in its slot */
 	from->member = id;
 	from->enrolled = vote->hello == HELLO_GOOD;
-	memory_told(core, from, vote);
+	memory_reported(core, from, vote);
 	return set_ours(core, from, vote);
 }
 
@@ -436,12 +436,12 @@ list_follows(const struct core *core, const struct members *ours, const struct m
 
 /* A member has not taken our set yet: it has none, or an earlier one. */
 static enum membership
-told_earlier(
+answer_earlier(
 	struct core *core, struct master *m, const struct vote *vote, const struct members *ours, unsigned at)
 {
 	assert(core->masterset->agreed && at < ours->n);
 	if (!m->blank)
-		memory_told(core, m, vote);
+		memory_reported(core, m, vote);
 	m->other = false;
 	set_usable(core);
 	return memory_may_have(core, ours, m, at) ? MEMBERSHIP_AGAIN : MEMBERSHIP_APART;
@@ -449,7 +449,7 @@ told_earlier(
 
 /* We have agreed on a set, and the master has another, or none. */
 static enum membership
-told_agreed(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
+answer_agreed(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
 	struct masterset *set = core->masterset;
 	struct members ours;
@@ -466,7 +466,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 		return MEMBERSHIP_AGAIN;
 	if (m->links[vote->link].set_step < AGREEMENT_AGREED && at >= 0 && slot_fits(NULL, &ours, m) &&
 		(m->blank || theirs->generation < ours.generation))
-		return told_earlier(core, m, vote, &ours, (unsigned)at);
+		return answer_earlier(core, m, vote, &ours, (unsigned)at);
 	if (m->blank)
 		return set_other(core, m, theirs, vote, own_slice(set->places),
 			"is new, and the masters have agreed on others: name those in `masters:`");
@@ -475,7 +475,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 
 /* We have not agreed on a set, and the master has another one than we offer. */
 static enum membership
-told_forming(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
+answer_forming(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
 	bool agreed = vote->agreement == AGREEMENT_AGREED, over = theirs->generation < core->masterset->over;
 
@@ -497,7 +497,7 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 /* The master stores our set, which is agreed on here. If the set is only offered there, it does not count as
  * stored. */
 static enum membership
-told_enrolled(struct core *core, struct master *m, const struct vote *vote)
+answer_enrolled(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct members ours;
 	int at = masterset_members(core, &ours) ? members_find(&ours, m->id) : -1;
@@ -512,23 +512,23 @@ told_enrolled(struct core *core, struct master *m, const struct vote *vote)
 			       : MEMBERSHIP_APART;
 	}
 	m->enrolled = true;
-	memory_told(core, m, vote);
-	masterset_told_next(core, m, vote);
+	memory_reported(core, m, vote);
+	masterset_answered_next(core, m, vote);
 	return m->enrolled ? set_ours(core, m, vote) : MEMBERSHIP_AGAIN;
 }
 
 /* How far our own set has come, by what this master tells. */
 static enum membership
-told_ours(struct core *core, struct master *m, const struct vote *vote)
+answer_ours(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct masterset *set = core->masterset;
 	enum agreement step = next_step(core);
 
 	if (set->agreed)
-		return told_enrolled(core, m, vote);
+		return answer_enrolled(core, m, vote);
 	/* Under guard, its memory may be older than what it forgot. */
 	m->agreement = vote->admitted ? vote->agreement : AGREEMENT_NONE;
-	memory_told(core, m, vote);
+	memory_reported(core, m, vote);
 	if (vote->agreement == AGREEMENT_AGREED || least_agreement(core) >= AGREEMENT_ACCEPTED) {
 		for (unsigned i = 0; i < core->settings.masters; i++)
 			core->masters[i].member = core->masters[i].agreement > 0 ? core->masters[i].id : 0;
@@ -542,7 +542,7 @@ told_ours(struct core *core, struct master *m, const struct vote *vote)
 }
 
 static void
-told_id(struct core *core, struct master *m, const struct vote *vote)
+answer_id(struct core *core, struct master *m, const struct vote *vote)
 {
 	m->blank = vote->masterset.n == 0;
 	if (m->id == vote->id && core->masterset->text[0] != '\0')
@@ -554,7 +554,7 @@ told_id(struct core *core, struct master *m, const struct vote *vote)
 
 /* Our next set comes after each one that was agreed on. An offer of the same masters may be ours. */
 static void
-told_generation(struct core *core, const struct members *theirs, enum agreement agreement)
+answer_generation(struct core *core, const struct members *theirs, enum agreement agreement)
 {
 	struct masterset *set = core->masterset;
 	int64_t generation = theirs->generation;
@@ -571,7 +571,7 @@ told_generation(struct core *core, const struct members *theirs, enum agreement 
 }
 
 static enum membership
-set_told(struct core *core, struct master *m, const struct vote *vote)
+set_answered(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct masterset *set = core->masterset;
 	struct members theirs = {0};
@@ -584,30 +584,30 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 		set_usable(core);
 		return MEMBERSHIP_COPY;
 	}
-	told_id(core, m, vote);
-	told_generation(core, &theirs, vote->agreement);
+	answer_id(core, m, vote);
+	answer_generation(core, &theirs, vote->agreement);
 	if (slice_equal(vote->masterset, own_slice(set->text)) && set->text[0] != '\0')
-		return told_ours(core, m, vote);
+		return answer_ours(core, m, vote);
 	if (set->agreed)
-		return told_agreed(core, m, vote, &theirs);
+		return answer_agreed(core, m, vote, &theirs);
 	m->agreement = AGREEMENT_NONE;
-	return m->blank ? set_ours(core, m, vote) : told_forming(core, m, vote, &theirs);
+	return m->blank ? set_ours(core, m, vote) : answer_forming(core, m, vote, &theirs);
 }
 
 enum membership
-masterset_told(struct core *core, struct master *m, const struct vote *vote)
+masterset_answered(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool before = m->enrolled;
 	unsigned waiting;
 	enum membership membership;
 
 	if (m->index >= core->settings.masters)
-		return masterset_told_behind(core, m, vote);
+		return masterset_answered_behind(core, m, vote);
 	m->enrolled = false;
 	memory_answered(core, m, vote);
 	waiting = memory_waiting(core);
-	membership = set_told(core, m, vote);
-	/* What this master told allows another one to have the set. */
+	membership = set_answered(core, m, vote);
+	/* What this master reported allows another one to have the set. */
 	core->masterset->serial += memory_waiting(core) < waiting;
 	core->retry |= m->enrolled && !before;
 	return membership;

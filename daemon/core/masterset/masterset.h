@@ -18,7 +18,7 @@
  * wrong: it takes no new lease anywhere. Its clients keep what they hold; other leases are given back.
  *
  * A member without its memory gets its id and the set back from a daemon that knew it as a member, or that
- * finds it at the address which the set names, if the master told the daemon a set within a lease, and the
+ * finds it at the address which the set names, if the master reported a set to it within a lease, and the
  * daemon knows of no next set; or N - majority + 1 others, asked after the loss was seen, tell the same set;
  * or all others answer, and none tells another. Any other server without a memory is a stranger.
  *
@@ -73,7 +73,7 @@ struct masterset {
 	char text[MASTERSET_TEXT_MAX];     /* '<generation> <id>:<way> ...', by id; "": not known yet */
 	char places[MASTERSET_PLACES_MAX]; /* of its members, in that order, for people */
 	int64_t generation;                /* of the next set that is composed here */
-	int64_t newest;                    /* the greatest that a master has told */
+	int64_t newest;                    /* the greatest that a master has reported */
 	int64_t over; /* generation of a later set that took a majority of ours: no earlier set counts */
 	struct masterset_next next;
 	char dropped[MASTERSET_PLACES_MAX]; /* the last next set that was dropped, for people */
@@ -81,7 +81,7 @@ struct masterset {
 	bool agreed;                 /* all masters have accepted it at some time */
 	bool usable;                 /* and no master of ours belongs to another set */
 	uint64_t serial;             /* grows when HELLOs have something new to say */
-	uint64_t told;               /* the serial when masterset_news() said so */
+	uint64_t announced;          /* the serial when masterset_news() said so */
 	char why[MASTERSET_WHY_MAX]; /* of the last refusal: both sets, and what to do */
 };
 
@@ -99,8 +99,8 @@ void masterset_init(struct core *core);
 /* Puts into a HELLO what this daemon knows of the set. */
 void masterset_ask(struct core *core, const struct master *m, unsigned link, struct call *hello);
 
-/* Takes what an answer GOOD or OTHERSET to a HELLO told. */
-enum membership masterset_told(struct core *core, struct master *m, const struct vote *vote);
+/* Takes what an answer GOOD or OTHERSET to a HELLO says of sets. */
+enum membership masterset_answered(struct core *core, struct master *m, const struct vote *vote);
 
 /* No link to the master is up: forgets that it belonged to another set. */
 void masterset_away(struct core *core, struct master *m);

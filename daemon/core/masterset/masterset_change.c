@@ -59,7 +59,8 @@ memory_answered(struct core *core, struct master *m, const struct vote *vote)
 
 	assert(m->index < core->settings.masters);
 	if (vote->hello == HELLO_GOOD && vote->incarnation != memory->incarnation)
-		*memory = (struct memory){.incarnation = vote->incarnation, .told_ms = memory->told_ms};
+		*memory =
+			(struct memory){.incarnation = vote->incarnation, .reported_ms = memory->reported_ms};
 	memory->asked_ms = l->hello_sent_ms;
 	memory->asked = l->set_serial;
 	memory->earlier = false;
@@ -73,13 +74,13 @@ memory_answered(struct core *core, struct master *m, const struct vote *vote)
 }
 
 void
-memory_told(struct core *core, struct master *m, const struct vote *vote)
+memory_reported(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct memory *memory = &m->memory;
 
 	/* memory_answered() comes first. */
 	assert(memory->asked_ms == m->links[vote->link].hello_sent_ms);
-	memory->told_ms = m->links[vote->link].hello_sent_ms;
+	memory->reported_ms = m->links[vote->link].hello_sent_ms;
 	if (!m->enrolled)
 		memory->enrolled = 0;
 	else if (memory->enrolled == 0)
@@ -136,7 +137,7 @@ others_silent(const struct core *core, const struct master *m)
 	return true;
 }
 
-/* Whether a majority of the members before told our set again after all of these had told it. */
+/* Whether a majority of the members before reported our set again after all of these had reported it. */
 static bool
 majority_since(const struct core *core, const struct members *ours, uint64_t since)
 {
@@ -176,7 +177,7 @@ memory_may_have(const struct core *core, const struct members *ours, const struc
 		return newcomer_may_have(core, ours);
 	if (memory->blank != 0 && (memory_others(core, m) || others_silent(core, m)))
 		return true;
-	return memory->told_ms != 0 && within_lease(core, memory->told_ms) &&
+	return memory->reported_ms != 0 && within_lease(core, memory->reported_ms) &&
 	       (!masterset_changes(core) || (memory->blank == 0 && memory->enrolled == 0));
 }
 
@@ -271,24 +272,24 @@ masterset_may_follow(const struct members *ours, const struct members *next)
 	return true;
 }
 
-/* The least and the greatest step that members that stay have told; a member that has not answered has taken
- * none. */
+/* The least and the greatest step that members that stay have reported; a member that has not answered has
+ * taken none. */
 static enum next_step
 least_step(const struct core *core, const struct members *next)
 {
 	enum next_step least = NEXT_ACCEPTED;
-	unsigned told = 0;
+	unsigned staying = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
 
 		if (!stays(next, m))
 			continue;
-		told++;
+		staying++;
 		if (m->next_step < least)
 			least = m->next_step;
 	}
-	return told < next->n - next->came_n ? NEXT_NONE : least;
+	return staying < next->n - next->came_n ? NEXT_NONE : least;
 }
 
 static enum next_step
@@ -388,8 +389,8 @@ text_after(struct slice one, const char *other)
 /* Whether the next set that this member tells goes before the one known here. If a member that stays has
  * accepted a set, no other set has a chance. */
 static bool
-next_better(
-	const struct core *core, const struct master *m, const struct vote *vote, const struct members *told)
+next_better(const struct core *core, const struct master *m, const struct vote *vote,
+	const struct members *theirs)
 {
 	struct members next;
 
@@ -399,12 +400,12 @@ next_better(
 		return true;
 	if (most_step(core, &next) == NEXT_ACCEPTED)
 		return false;
-	return vote->next.step == NEXT_ACCEPTED || told->generation > next.generation ||
-	       (told->generation == next.generation &&
+	return vote->next.step == NEXT_ACCEPTED || theirs->generation > next.generation ||
+	       (theirs->generation == next.generation &&
 		       text_after(vote->next.set, core->masterset->next.text));
 }
 
-/* Whether what this member told of the next set counts: it told it within a lease, and it remembers. A member
+/* Whether what this member reported of the next set counts: it did within a lease, and it remembers. A member
  * that lost its memory counts only after its guard. Until then it knows no leases, as the newcomers do not,
  * so leases of the next set might find no majority to be renewed at. */
 static bool
@@ -448,7 +449,7 @@ next_take(struct core *core)
 }
 
 static void
-next_told(struct core *core, struct master *m, const struct vote *vote)
+next_answered(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct masterset *set = core->masterset;
 	const struct master_link *l = &m->links[vote->link];
@@ -464,21 +465,21 @@ next_told(struct core *core, struct master *m, const struct vote *vote)
 }
 
 void
-masterset_told_next(struct core *core, struct master *m, const struct vote *vote)
+masterset_answered_next(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct masterset *set = core->masterset;
-	struct members ours, told, next;
+	struct members ours, theirs, next;
 	enum next_step before, step = m->next_step;
 
 	assert(m->enrolled && core->masterset->agreed);
 	m->next_step = NEXT_NONE;
 	m->next_known = m->next_rival = false;
 	m->unacknowledged[0] = '\0';
-	if (vote->next.set.n > 0 && members_read(vote->next.set, vote->next.places, &told) &&
-		masterset_members(core, &ours) && masterset_may_follow(&ours, &told)) {
-		set->newest = told.generation > set->newest ? told.generation : set->newest;
+	if (vote->next.set.n > 0 && members_read(vote->next.set, vote->next.places, &theirs) &&
+		masterset_members(core, &ours) && masterset_may_follow(&ours, &theirs)) {
+		set->newest = theirs.generation > set->newest ? theirs.generation : set->newest;
 		if (!slice_equal(vote->next.set, slice_of(set->next.text)) &&
-			next_better(core, m, vote, &told))
+			next_better(core, m, vote, &theirs))
 			masterset_next(core, vote->next.set, vote->next.places);
 	}
 	if (!next_read(core, &next))
@@ -488,7 +489,7 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 	before = least_step(core, &next);
 	m->next_step = NEXT_NONE;
 	if (slice_equal(vote->next.set, slice_of(set->next.text)))
-		next_told(core, m, vote);
+		next_answered(core, m, vote);
 	else
 		m->next_rival = vote->next.step == NEXT_ACCEPTED;
 	if (next_decided(core, &next))

@@ -11,7 +11,7 @@
  * member that stays, so at most one of them comes into force. A daemon gives the set in force to the members
  * that stay; they refuse calls for the set before. Once a majority of that set does so, newcomers get the
  * set. They are like members that have lost their memory: guarded until all leases of the set before are
- * over. The lists of other daemons follow when they are told.
+ * over. The lists of other daemons follow when they learn of it.
  */
 #ifndef CORE_MASTERSET_CHANGE_H
 #define CORE_MASTERSET_CHANGE_H
@@ -58,20 +58,20 @@ void masterset_next(struct core *core, struct slice text, struct slice places);
 void masterset_ask_next(const struct core *core, const struct master *m, struct call *hello);
 
 /* Takes what a member of our set tells of the next set. */
-void masterset_told_next(struct core *core, struct master *m, const struct vote *vote);
+void masterset_answered_next(struct core *core, struct master *m, const struct vote *vote);
 
 /* Another set is in force here. */
 void masterset_changed(struct core *core);
 
 /*
- * The memory of members: what they remember of sets, as they told, and which of them may be given ours.
+ * The memory of members: what they remember of sets, as they reported, and which of them may be given ours.
  *
  * A member that has lost its memory may have forgotten a later set than the one that this daemon knows. It
  * gets ours back
- * - if it told this daemon a set within a lease and this daemon knows of no next one: this daemon is
+ * - if it reported a set to this daemon within a lease and this daemon knows of no next one: this daemon is
  *   registered there, so nothing has been decided without it; or
- * - if so many others told our set, asked after it was found without a memory, that each majority has one of
- *   them; or if all others answer, and none tells another set. An earlier set that a newcomer of our set had
+ * - if so many others reported our set, asked after it was found without a memory, that each majority has one
+ * of them; or if all others answer, and none tells another set. An earlier set that a newcomer of our set had
  *   left is no other set.
  *
  * A member that comes with a set gets it once a majority of the members before stores it. Each of these has
@@ -81,10 +81,10 @@ void masterset_changed(struct core *core);
 /* The master has answered a HELLO. To be called before anything else of the answer is looked at. */
 void memory_answered(struct core *core, struct master *m, const struct vote *vote);
 
-/* The master told our set or an earlier one; m->enrolled: ours, as agreed on. */
-void memory_told(struct core *core, struct master *m, const struct vote *vote);
+/* The master reported our set or an earlier one; m->enrolled: ours, as agreed on. */
+void memory_reported(struct core *core, struct master *m, const struct vote *vote);
 
-/* Whether it has told within a lease that our set is agreed on. */
+/* Whether it has reported within a lease that our set is agreed on. */
 bool memory_fresh(const struct core *core, const struct master *m);
 
 /* Whether the member at this place of our set may be given it. */
@@ -92,7 +92,7 @@ bool memory_may_have(
 	const struct core *core, const struct members *ours, const struct master *m, unsigned at);
 
 /* Whether this member has no memory, and only others that cannot be asked now could tell that it may have our
- * set: those that answer have told what they know. */
+ * set: those that answer have reported what they know. */
 bool memory_lacks_others(const struct core *core, const struct master *m);
 
 /* How many members have no set, or not ours yet, and may not be given it. */

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The slot of the other master that has told this id; settings.masters: none. */
+/* The slot of the other master that has reported this id; settings.masters: none. */
 static unsigned
 other_with(const struct core *core, const struct master *m, uint64_t id)
 {
@@ -31,9 +31,9 @@ other_with(const struct core *core, const struct master *m, uint64_t id)
 	return i;
 }
 
-/* Whether m is the copy, rather than the other one that has told this id. The place that the set names for
- * the id decides. Where this daemon has other names for the places, it is what the two were before; and last,
- * a copy is not admitted, as the data came from another server process. */
+/* Whether m is the copy, rather than the other one that has reported this id. The place that the set names
+ * for the id decides. Where this daemon has other names for the places, it is what the two were before; and
+ * last, a copy is not admitted, as the data came from another server process. */
 static bool
 is_copy(const struct members *list, const struct master *m, const struct master *other, uint64_t id,
 	bool admitted)

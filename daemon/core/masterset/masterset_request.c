@@ -253,7 +253,7 @@ masterset_ask_behind(const struct master *m, struct call *hello)
 
 /* A newcomer may join only if no daemon uses it. */
 static enum membership
-newcomer_told(struct core *core, struct master *m, const struct vote *vote)
+newcomer_answered(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct masterset *set = core->masterset;
 	struct members theirs = {0};
@@ -279,13 +279,13 @@ newcomer_told(struct core *core, struct master *m, const struct vote *vote)
 }
 
 enum membership
-masterset_told_behind(struct core *core, struct master *m, const struct vote *vote)
+masterset_answered_behind(struct core *core, struct master *m, const struct vote *vote)
 {
 	assert(m->index >= core->settings.masters && m->place[0] != '\0');
 	if (m->left)
 		master_move(core, m, slice_of(""), slice_of(""));
 	else if (looking(core) && m->index < core->settings.masters + core->masterset->request.newcomers)
-		return newcomer_told(core, m, vote);
+		return newcomer_answered(core, m, vote);
 	return MEMBERSHIP_APART;
 }
 

@@ -29,7 +29,7 @@ void masterset_asked(
 
 /* The same for a slot behind the members: a newcomer that is looked at, or a server that has left. */
 void masterset_ask_behind(const struct master *m, struct call *hello);
-enum membership masterset_told_behind(struct core *core, struct master *m, const struct vote *vote);
+enum membership masterset_answered_behind(struct core *core, struct master *m, const struct vote *vote);
 
 /* What was asked for here goes on: a next set is known; another set is in force (masterset_request.c). */
 void masterset_request_next(struct core *core);

@@ -365,7 +365,7 @@ slot_of_member(struct core *core, uint64_t id)
 struct assignment {
 	bool members[MEMBERS_MAX];
 	bool taken[CORE_SLOTS_MAX];
-	bool told[CORE_SLOTS_MAX]; /* slot of a server that has left, to be told so */
+	bool notified[CORE_SLOTS_MAX]; /* slot of a server that has left, to be notified of it */
 };
 
 static void
@@ -414,10 +414,10 @@ assign_left(
 
 		if (behind->place[0] != '\0')
 			continue;
-		assert(behind->index == i && !assigned->told[i]);
+		assert(behind->index == i && !assigned->notified[i]);
 		master_move(core, behind, slice_of(m->place), slice_of(m->way));
 		behind->left = true;
-		assigned->told[i] = true;
+		assigned->notified[i] = true;
 		return;
 	}
 }
@@ -458,7 +458,7 @@ slots_take(struct core *core, const struct members *list)
 	if (list->n > core->settings.masters)
 		masters_resize(core, list->n);
 	for (unsigned i = list->n; i < CORE_SLOTS_MAX; i++) {
-		if (core->masters[i].place[0] != '\0' && !assigned.told[i])
+		if (core->masters[i].place[0] != '\0' && !assigned.notified[i])
 			master_move(core, &core->masters[i], slice_of(""), slice_of(""));
 	}
 	assert(core->settings.masters == list->n);

@@ -31,7 +31,7 @@ struct members {
 	uint64_t ids[MEMBERS_MAX];
 	bool came[MEMBERS_MAX];
 	struct slice ways[MEMBERS_MAX];
-	struct slice places[MEMBERS_MAX]; /* n == 0: not told */
+	struct slice places[MEMBERS_MAX]; /* n == 0: not reported */
 	unsigned left_n;
 	struct slice left[MEMBERS_LEFT_MAX]; /* places */
 };
@@ -82,7 +82,7 @@ bool slots_follow(const struct core *core, const struct members *ours, const str
 /* Whether our masters have the places and ways of this set. */
 bool slots_named(const struct core *core, const struct members *list);
 
-/* How many of our masters are members of this set, by the ids that they have told. */
+/* How many of our masters are members of this set, by the ids that they have reported. */
 unsigned slots_shared(const struct core *core, const struct members *list);
 
 /* The master in the slot of this member; NULL: none. */

@@ -51,7 +51,7 @@ master_init(struct core *core, struct master *m, unsigned index)
 	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
 }
 
-/* The slot is another server: nothing is known of it, except for what they have told each other before. */
+/* The slot is another server: nothing is known of it, except for what they know of each other. */
 static void
 master_renew(struct core *core, struct master *m, struct slice place, struct slice way)
 {
@@ -103,15 +103,15 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 }
 
 /* The single master has refused calls of the set before since it stored the next one, which was after the
- * last HELLO in which it told the set before. Guards of newcomers began later, and may be counted by
- * another clock. After a crash no HELLO may tell: but the master has renewed leases of the set before, the
+ * last HELLO in whose answer it reported the set before. Guards of newcomers began later, and may be counted
+ * by another clock. After a crash no HELLO may tell: but the master has renewed leases of the set before, the
  * last one no more than its time before it ends; and guards are longer than that time by the margin. */
 static int64_t
 unadmitted_until(const struct core *core)
 {
 	const struct memory *only = &core->masters[0].memory;
 	int64_t step_ms = binding_step_ms(core), guard_ms = core->masters[0].longest_ms + step_ms;
-	int64_t until_ms = only->told_ms == 0 ? 0 : only->told_ms + guard_ms - drift_ms(guard_ms);
+	int64_t until_ms = only->reported_ms == 0 ? 0 : only->reported_ms + guard_ms - drift_ms(guard_ms);
 	int64_t leased_ms =
 		core->quorum->alone_until_ms + step_ms - drift_ms(core->settings.lease_max_ms + step_ms);
 

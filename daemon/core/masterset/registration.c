@@ -186,7 +186,7 @@ set_spread(struct core *core)
 static bool
 hello_of_set(struct core *core, struct master *m, const struct vote *vote)
 {
-	enum membership membership = masterset_told(core, m, vote);
+	enum membership membership = masterset_answered(core, m, vote);
 	char why[MASTER_REASON_MAX];
 
 	if (membership == MEMBERSHIP_COPY) {

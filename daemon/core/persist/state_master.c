@@ -66,7 +66,7 @@ masterset_fields(struct core *core, struct record *r)
 	record_text(r, set->dropped, sizeof(set->dropped));
 	record_flag(r, &set->agreed);
 	state_count(r, &set->serial);
-	state_count(r, &set->told);
+	state_count(r, &set->announced);
 	record_text(r, set->why, sizeof(set->why));
 	request_fields(core, r, &set->request);
 }
@@ -167,7 +167,7 @@ static void
 memory_fields(struct record *r, struct memory *memory)
 {
 	record_unsigned(r, &memory->incarnation);
-	memory->told_ms = state_time(r, memory->told_ms);
+	memory->reported_ms = state_time(r, memory->reported_ms);
 	memory->asked_ms = state_time(r, memory->asked_ms);
 	state_count(r, &memory->asked);
 	state_count(r, &memory->enrolled);
