@@ -53,7 +53,7 @@ binding_guard_ms(const struct core *core)
 	return counts ? b->guard_ms : core->quorum->guarded_lease_ms;
 }
 
-/* From then on nobody relies on what a lease of this length was told by now. */
+/* From then on no daemon and no client relies on what was promised by now for a lease of this length. */
 static int64_t
 over_at(const struct core *core, int64_t lease_ms, int64_t margin_ms)
 {

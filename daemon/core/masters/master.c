@@ -281,7 +281,8 @@ served_differ(const struct master_link *a, const struct master_link *b)
  * other, and the server before is gone. So only one order of answers shows that a name leads to several
  * servers in turn: one link reaches A, then another link reaches B, then the first one reaches A again. Each
  * HELLO has to leave after the answer before it came, as answers of a server that has ended may still be
- * on their way. Until all links reach the same one, leases asked for on different links exclude nobody. */
+ * on their way. Until all links reach the same one, leases asked for on different links do not exclude each
+ * other. */
 static bool
 master_several(struct master *m, const struct vote *vote)
 {

@@ -51,7 +51,7 @@ stands(const char *place, const char *way, const struct master *m)
 	return strcmp(place, m->place) == 0 && strcmp(way, m->way) == 0;
 }
 
-/* Where this server is remembered; else the place of the server that left longest ago, which makes room. */
+/* Where this server is remembered; else the entry of the server that left longest ago, which makes room. */
 static size_t
 parted_find(const struct core *core, const struct master *m)
 {

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UNREAD_MORE_MS 200 /* after a hand-over: until the masters have named the holder of a name */
-#define UNREAD_LOOK_MS 10
+#define UNREAD_MORE_MS  200 /* after a hand-over: until the masters have named the holder of a name */
+#define UNREAD_RETRY_MS 10
 
 unsigned
 quorum_majority(const struct core *core)
@@ -34,7 +34,7 @@ quorum_puts_off(struct core *core, struct timer *timer, const struct reply *why)
 		return false;
 	if (core->unread_until_ms == 0 || core->now.ms >= core->unread_until_ms + UNREAD_MORE_MS)
 		return false;
-	timer_arm(&core->timers, timer, core->now.ms + UNREAD_LOOK_MS);
+	timer_arm(&core->timers, timer, core->now.ms + UNREAD_RETRY_MS);
 	return true;
 }
 

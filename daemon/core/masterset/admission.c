@@ -22,7 +22,7 @@
 
 #define FLOOR_RETRY_MS 50
 
-/* The guard of m is over: looks again after ms. */
+/* The guard of m is over: asks again after ms. */
 static void
 admission_later(struct core *core, struct master *m, int64_t ms)
 {

@@ -167,7 +167,7 @@ masterset_ask(struct core *core, const struct master *m, unsigned link, struct c
 	else if (set->agreed)
 		tell_agreed(core, m, hello);
 	else if (set->text[0] == '\0' && masterset_refused(core))
-		hello->masterset = own_slice(MASTERSET_NOBODYS);
+		hello->masterset = own_slice(MASTERSET_UNMATCHED);
 	else
 		hello->agreement = next_step(core);
 	l->set_serial = set->serial;
@@ -268,7 +268,7 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 }
 
 /* The generation of a later set that others have agreed on, or may have, with a majority of our members; 0:
- * none known. An offer gives way to our agreed set, unless it took the place of a later set there. */
+ * none known. An offer gives way to our agreed set, unless it replaced a later set there. */
 static int64_t
 set_later(const struct members *ours, const struct members *theirs, const struct master *m,
 	const struct vote *vote)

@@ -120,9 +120,9 @@ bool masterset_news(struct core *core);
 /* MEMBERSHIP_OTHER: both sets, and what to do. Valid until the next HELLO is answered. */
 const char *masterset_why(const struct core *core);
 
-/* In place of a set: no master stores it, and a master that stores any set does not register a daemon that
+/* Instead of a set: no master stores it, and a master that stores any set does not register a daemon that
  * gives it. */
-#define MASTERSET_NOBODYS "0"
+#define MASTERSET_UNMATCHED "0"
 
 /* Our set. False: there is none yet. */
 bool masterset_members(const struct core *core, struct members *list);

@@ -78,7 +78,7 @@ void masterset_changed(struct core *core);
  * to say so once more after all of them had said so: one may have forgotten it before the last one said so.
  */
 
-/* The master has answered a HELLO. To be called before anything else of the answer is looked at. */
+/* The master has answered a HELLO. To be called before anything else of the answer is judged. */
 void memory_answered(struct core *core, struct master *m, const struct vote *vote);
 
 /* The master reported our set or an earlier one; m->enrolled: ours, as agreed on. */

@@ -1,5 +1,5 @@
 /*
- * masterset_request: an administrator asks this daemon for another set of masters. It looks at newcomers
+ * masterset_request: an administrator asks this daemon for another set of masters. It checks newcomers
  * first, in slots behind the members; then it offers the next set (masterset.h). A part of masterset.
  */
 #include "daemon/core/masterset/masterset_request.h"
@@ -25,14 +25,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#define REQUEST_LOOK_MS 5000  /* so long newcomers may take to answer */
-#define REQUEST_TELL_MS 60000 /* so long this daemon tries to tell a server that it has left */
+#define REQUEST_CHECK_MS  5000  /* so long newcomers may take to answer */
+#define REQUEST_NOTIFY_MS 60000 /* so long this daemon tries to notify a server that has left */
 
 static void
 request_answer(struct core *core)
 {
 	core->masterset->request.open = false;
-	timer_arm(&core->timers, &core->masterset->request.timer, core->now.ms + REQUEST_TELL_MS);
+	timer_arm(&core->timers, &core->masterset->request.timer, core->now.ms + REQUEST_NOTIFY_MS);
 }
 
 /* Closes the slots of newcomers and of servers that have left. */
@@ -61,7 +61,7 @@ newcomer(struct core *core, unsigned i)
 }
 
 static bool
-looking(const struct core *core)
+checking(const struct core *core)
 {
 	return core->masterset->request.open && core->masterset->request.text[0] == '\0';
 }
@@ -109,7 +109,7 @@ left_add(struct members *list, struct slice place)
 /* The members that stay, with their places. Only the old member of a REPLACE may not have answered yet, as
  * the others can be used. */
 static void
-request_kept(struct core *core, const struct members *ours, struct members *list)
+request_staying(struct core *core, const struct members *ours, struct members *list)
 {
 	const struct masterset_request *request = &core->masterset->request;
 
@@ -137,7 +137,7 @@ request_compose(struct core *core, const struct members *ours, struct members *l
 
 	assert(request->open && request->newcomers <= MASTERS_NEW_MAX);
 	*list = (struct members){.generation = core->masterset->newest + 1};
-	request_kept(core, ours, list);
+	request_staying(core, ours, list);
 	for (unsigned i = 0; i < request->newcomers; i++) {
 		const struct master *m = newcomer(core, i);
 		bool same = was >= 0 && ours->ids[was] == m->id;
@@ -215,7 +215,7 @@ masterset_request_next(struct core *core)
 {
 	const struct masterset *set = core->masterset;
 
-	if (looking(core))
+	if (checking(core))
 		request_fails(core, CODE_ERR,
 			"a change of the masters to %.*s is under way: MASTERS shows how far it is",
 			members_shown(set->next.places), set->next.places);
@@ -244,7 +244,7 @@ masterset_ask_behind(const struct master *m, struct call *hello)
 {
 	assert(hello->op == CALL_HELLO);
 	if (!m->left) {
-		hello->masterset = slice_of(MASTERSET_NOBODYS);
+		hello->masterset = slice_of(MASTERSET_UNMATCHED);
 		return;
 	}
 	hello->agreement = AGREEMENT_AGREED;
@@ -284,7 +284,7 @@ masterset_answered_behind(struct core *core, struct master *m, const struct vote
 	assert(m->index >= core->settings.masters && m->place[0] != '\0');
 	if (m->left)
 		master_move(core, m, slice_of(""), slice_of(""));
-	else if (looking(core) && m->index < core->settings.masters + core->masterset->request.newcomers)
+	else if (checking(core) && m->index < core->settings.masters + core->masterset->request.newcomers)
 		return newcomer_answered(core, m, vote);
 	return MEMBERSHIP_APART;
 }
@@ -295,7 +295,7 @@ masterset_known_twin(struct core *core, struct master *m)
 	const struct masterset_request *request = &core->masterset->request;
 	const struct master *twin = master_twin(core, m, true);
 
-	if (m->index < core->settings.masters || !looking(core) || twin == NULL || twin->id == 0)
+	if (m->index < core->settings.masters || !checking(core) || twin == NULL || twin->id == 0)
 		return false;
 	if (request->op != MASTERS_REPLACE || request->old != twin->index) {
 		request_fails(
@@ -313,7 +313,7 @@ masterset_timer(struct core *core)
 	const struct masterset_request *request = &core->masterset->request;
 	char why[MASTER_REASON_MAX];
 
-	if (!looking(core)) {
+	if (!checking(core)) {
 		if (!request->open && core->masterset->next.text[0] == '\0')
 			behind_close(core);
 		return;
@@ -486,5 +486,5 @@ masterset_asked(struct core *core, conn_id conn, const struct masters_change *ch
 	request->text[0] = '\0';
 	for (unsigned i = 0; i < request->newcomers; i++)
 		master_move(core, newcomer(core, i), change->places[i], change->ways[i]);
-	timer_arm(&core->timers, &request->timer, core->now.ms + REQUEST_LOOK_MS);
+	timer_arm(&core->timers, &request->timer, core->now.ms + REQUEST_CHECK_MS);
 }

@@ -1,6 +1,6 @@
 /*
  * masterset_request: what was asked for here of the set of masters, until it is answered; and the slots
- * behind the members: newcomers that are looked at, and servers that have left.
+ * behind the members: newcomers that are checked, and servers that have left.
  */
 #ifndef CORE_MASTERSET_REQUEST_H
 #define CORE_MASTERSET_REQUEST_H
@@ -27,7 +27,7 @@ void masterset_drain(struct core *core, const struct reply *refusal);
 void masterset_asked(
 	struct core *core, conn_id conn, const struct masters_change *change, const char *single);
 
-/* The same for a slot behind the members: a newcomer that is looked at, or a server that has left. */
+/* The same for a slot behind the members: a newcomer that is checked, or a server that has left. */
 void masterset_ask_behind(const struct master *m, struct call *hello);
 enum membership masterset_answered_behind(struct core *core, struct master *m, const struct vote *vote);
 
