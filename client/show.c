@@ -380,6 +380,9 @@ show_lease(struct showing *s, const struct answer *lock)
 	if (answer_get_text(lock, "lease").n > 0) {
 		show_line("lease", "%.*s", SLICE_ARG(answer_get_text(lock, "lease")));
 	}
+	if (answer_get_text(lock, "blocked_by").n > 0) {
+		show_line("blocked", "%.*s", SLICE_ARG(answer_get_text(lock, "blocked_by")));
+	}
 	show_line("master", "%.*s", SLICE_ARG(answer_get_text(lock, "master")));
 }
 

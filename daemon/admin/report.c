@@ -277,6 +277,17 @@ inspect_queue(struct report *report, uint64_t cursor, const struct resource_view
 	return next;
 }
 
+static void
+write_reason(struct report *report, struct buffer *out, struct slice name)
+{
+	char text[REPLY_TEXT_MAX];
+	if (core_view_reason(report->context->core, report->now_ms, name, text, sizeof(text))) {
+		reply_write_pair_text(out, "blocked_by", text);
+	} else {
+		reply_write_pair_null(out, report->protocol, "blocked_by");
+	}
+}
+
 /* False: as inspect_latch(). */
 static bool
 inspect_lock(struct report *report, struct buffer *out, uint64_t cursor, const struct resource_view *view)
@@ -305,6 +316,7 @@ inspect_lock(struct report *report, struct buffer *out, uint64_t cursor, const s
 	buffer_consume(&report->text, bytes);
 	reply_write_text(out, "waiters");
 	report_put_array(report, out);
+	write_reason(report, out, view->name);
 	reply_write_pair_int(out, "holder_count", (int64_t)view->holds);
 	reply_write_pair_int(out, "waiter_count", (int64_t)view->waiters);
 	write_cursor(out, next);

@@ -190,6 +190,9 @@ void core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct hold_view *view), void *arg);
 void core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
+/* Why the first waiter has not been granted the lock yet (reason.h), REPLY_TEXT_MAX bytes at most. False:
+ * none waits. */
+bool core_view_reason(const struct core *core, int64_t now_ms, struct slice name, char *out, size_t room);
 /* False: there is no latch of this name. Its waiters have no owner and no position. */
 bool core_view_latch(const struct core *core, int64_t now_ms, struct slice name, struct latch_view *out);
 void core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice name,

@@ -157,6 +157,38 @@ def test_slow(place):
     expect(waiter.reply() > token, True)
 
 
+def test_blocked_by(place):
+    """INSPECT and holdfast show say why the first waiter has not been granted the lock yet"""
+    redis = place.redis()
+    one, two = (place.daemon("d%d" % i, master=redis).admitted() for i in (1, 2))
+    holder, waiter, looking = one.client(), one.client(), one.client(form=3)
+
+    def blocked_by(said):
+        harness.until(said, lambda: re.fullmatch(said, looking("INSPECT", "a")["blocked_by"] or "none"))
+
+    holder("CLIENT", "SETNAME", "deploy")
+    expect(holder("SESSION", "ONLOSS", "NEXT"), "OK")
+    session = holder("SESSION", "ID")
+    token = holder("LOCK", "a", "WHY", "release 42")
+    expect(looking("INSPECT", "a")["blocked_by"], None)
+    waiter.send("LOCK", "a", "WAIT", 600000)
+    blocked_by(r"held by session %d \(deploy\) for \d+ ms: release 42" % session)
+    status, output = tool.call(place, one, "show", "a", "--here")
+    expect((status, re.search(r"(?m)^blocked +held by session %d \(deploy\) for \d+ ms: release 42$" % session, output) is None),
+           (0, False), output)
+    expect(looking("BREAK", "a", "TOKEN", token) > 0, True)
+    blocked_by(r"withheld after its holder has gone: free in \d+ ms at the latest")
+    harness.expect_code(holder("UNLOCK", "a", "TOKEN", token), "LOST")
+    expect(waiter.reply() > token, True)
+    expect(waiter("UNLOCK", "a"), 0)
+    far = two.client()
+    expect(far("LOCK", "a") > 0, True)
+    waiter.send("LOCK", "a", "WAIT", 600000)
+    blocked_by(r"held through another daemon: [0-9a-f]{32}:[0-9a-z]+")
+    redis.kill()
+    blocked_by(r"NOMASTER: .*")
+
+
 def test_history(place):
     """HISTORY has the holds that ended, the latest first, also after a hand-over, and as many as fit"""
     daemon = place.daemon(master=place.redis(), config="limits: { history: 4k }\n").admitted()

@@ -8,12 +8,11 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/changes.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/queue.h"
-#include "daemon/core/lock/scheduler.h"
+#include "daemon/core/lock/reason.h"
 #include "daemon/core/session/notes.h"
 #include "proto/reply.h"
 
@@ -23,58 +22,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define WHY_MAX   65 /* bytes of a WHY in the text, NUL included */
-#define OWNER_MAX 81 /* bytes of another daemon's owner text, likewise */
-
 int64_t
 slow_wait_at(const struct waiter *w)
 {
 	int64_t slow_ms = w->resource->rule->slow_wait_ms;
 
 	return w->slow || slow_ms == 0 ? TIMER_NEVER : w->since_ms + slow_ms;
-}
-
-/* "held by session 7 (deploy) for 61000 ms: release 42" */
-static void
-write_hold(struct core *core, const struct grant *g, char *out, size_t room)
-{
-	char who[EMIT_WHO_MAX], why[WHY_MAX];
-	long long held_ms = core->now.ms - grant_since_ms(g);
-	bool says = g->why_n > 0;
-
-	assert(held_ms >= 0);
-	emit_text(why, sizeof(why), grant_why(g));
-	if (g->session == NULL)
-		(void)snprintf(out, room, "withheld after its holder has gone: free in %lld ms at the latest",
-			(long long)(grant_ends_ms(g) - core->now.ms));
-	else
-		(void)snprintf(out, room, "held by %s for %lld ms%s%s", emit_who(who, g->session), held_ms,
-			says ? ": " : "", says ? why : "");
-}
-
-/* Why the wait has not ended. */
-static void
-write_reason(struct core *core, const struct waiter *w, char *out, size_t room)
-{
-	const struct resource *r = w->resource;
-	const struct grant *g = resource_next_grant(r, NULL);
-	const struct lease *l = resource_asking(r);
-	struct slice foreign = l == NULL ? (struct slice){NULL, 0} : round_foreign(l);
-	char owner[OWNER_MAX];
-	struct reply refusal;
-
-	if (g != NULL) {
-		write_hold(core, g, out, room);
-		return;
-	}
-	schedule_refusal(core, w, &refusal);
-	if (refusal.type == REPLY_ERROR)
-		(void)snprintf(out, room, "%s: %.190s", code_word(refusal.code), refusal.text);
-	else if (foreign.n > 0)
-		(void)snprintf(out, room, "held through another daemon: %s",
-			emit_text(owner, sizeof(owner), foreign));
-	else
-		(void)snprintf(out, room, "a master has refused it: another daemon holds it or is first");
 }
 
 void
@@ -84,7 +37,7 @@ slow_note_wait(struct core *core, struct waiter *w)
 
 	assert(!w->slow && core->now.ms >= slow_wait_at(w));
 	w->slow = true;
-	write_reason(core, w, reason, sizeof(reason));
+	wait_reason(core, w, core->now.ms, reason, sizeof(reason));
 	emit_tag_note(core, NOTE_SLOW_WAIT, w->resource, w->session, waiter_owner(w), 0,
 		core->now.ms - w->since_ms, emit_words(core, reason));
 }

@@ -24,6 +24,7 @@
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/reason.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
@@ -344,6 +345,17 @@ core_view_resource(const struct core *core, int64_t now_ms, struct slice name, s
 	if (r == NULL)
 		return false;
 	view_resource(core, now_ms, r, out);
+	return true;
+}
+
+bool
+core_view_reason(const struct core *core, int64_t now_ms, struct slice name, char *out, size_t room)
+{
+	const struct resource *r = names_find(&core->leases->names, name);
+
+	if (r == NULL || r->demand->count == 0)
+		return false;
+	wait_reason(core, TAILQ_FIRST(&queue_of(r)->waiters), now_ms, out, room);
 	return true;
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/holds.h"
+#include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 
@@ -260,6 +261,46 @@ START_TEST(a_slow_wait_says_what_it_waits_for)
 }
 END_TEST
 
+static const char *
+blocked_by(const struct story *w, struct slice name)
+{
+	static char text[REPLY_TEXT_MAX];
+
+	return core_view_reason(w->core, w->now.ms, name, text, sizeof(text)) ? text : "nothing";
+}
+
+START_TEST(each_reason_for_a_wait_is_told_in_words)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(blocked_by(&w, SLICE("a")), "nothing");
+	lock_shared(&w, 1, "a");
+	ck_assert_str_eq(blocked_by(&w, SLICE("a")),
+		"NOMASTER: the master has not said yet who has it: wait longer, or try again");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(blocked_by(&w, SLICE("a")), "nothing");
+	lock(&w, 2, "a");
+	lock_shared(&w, 3, "a");
+	ck_assert_str_eq(blocked_by(&w, SLICE("a")), "held by session 1 for 0 ms");
+	close_as(&w, 2, END_CLEAN);
+	ck_assert_str_eq(blocked_by(&w, SLICE("a")), "nothing");
+	/* Readers here hold it, and a waiter of another daemon came before the next one. */
+	wanted(&w, "a");
+	after(&w, 1);
+	lock_shared(&w, 4, "a");
+	ck_assert_str_eq(blocked_by(&w, SLICE("a")),
+		"this daemon has had its turn: a waiter of another daemon is next");
+	lock(&w, 1, "b");
+	busy(&w, "b", 2);
+	ck_assert_str_eq(blocked_by(&w, SLICE("b")),
+		"held through another daemon: 0123456789abcdef0123456789abcdef:9");
+	link_down(&w, "connection refused");
+	ck_assert_int_eq(strncmp(blocked_by(&w, SLICE("b")), "NOMASTER: ", 10), 0);
+	story_done(&w);
+}
+END_TEST
+
 /* The end of a WAIT and of a LEASE come when they would have come without the thresholds. */
 START_TEST(thresholds_move_no_end)
 {
@@ -322,6 +363,6 @@ main(void)
 		a_hold_is_entered_so_many_times_and_not_more,
 		each_hold_says_once_how_long_it_was_waited_for_and_held,
 		a_long_hold_and_a_slow_wait_are_noted_once_while_they_go_on,
-		a_slow_wait_says_what_it_waits_for, thresholds_move_no_end,
-		a_reload_of_the_thresholds_ends_no_wait);
+		a_slow_wait_says_what_it_waits_for, each_reason_for_a_wait_is_told_in_words,
+		thresholds_move_no_end, a_reload_of_the_thresholds_ends_no_wait);
 }

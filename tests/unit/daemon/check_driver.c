@@ -238,7 +238,7 @@ START_TEST(inspect_shows_holder_and_waiters)
 	rig_say(second, "LOCK a WHY patience\r\n");
 	rig_sync_all();
 	rig_ask(first, "INSPECT a",
-		"*40\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
+		"*42\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
 		"5\r\ntaken\r\n:0\r\n$5\r\nstate\r\n$"
 		"4\r\nheld\r\n");
 	const char *rest = rig_hear_until(first, "patience\r\n");
@@ -258,7 +258,7 @@ START_TEST(inspect_shows_every_reader)
 	rig_ask_line(first, "LOCK a SHARED OWNER two", ":1");
 	rig_say(second, "LOCK a WHY patience\r\n");
 	rig_sync_all();
-	rig_ask(first, "INSPECT a", "*40\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$6\r\nshared\r\n");
+	rig_ask(first, "INSPECT a", "*42\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$6\r\nshared\r\n");
 	const char *rest = rig_hear_until(first, "patience\r\n");
 	const char *one = strstr(rest, "$5\r\nowner\r\n$3\r\none\r\n");
 	const char *all = strstr(rest, "$7\r\nholders\r\n*2\r\n*28\r\n$7\r\nsession\r\n:1\r\n");
@@ -279,7 +279,7 @@ START_TEST(inspect_shows_how_many_permits_are_taken)
 	rig_ask_line(first, "LOCK a LIMIT 5 PERMITS 2", ":1");
 	rig_ask_line(second, "LOCK a LIMIT 5 PERMITS 3", ":1");
 	rig_ask(first, "INSPECT a",
-		"*40\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$7\r\npermits\r\n$5\r\nlimit\r\n:5\r\n$"
+		"*42\r\n$4\r\nname\r\n$1\r\na\r\n$4\r\nkind\r\n$7\r\npermits\r\n$5\r\nlimit\r\n:5\r\n$"
 		"5\r\ntaken\r\n:5\r\n");
 	const char *rest = rig_hear_until(first, "waiters\r\n*0\r\n");
 	const char *two = strstr(rest, "$7\r\nholders\r\n*2\r\n");
@@ -317,7 +317,7 @@ START_TEST(a_name_nobody_knows_is_free)
 {
 	int fd = rig_client();
 	rig_ask(fd, "INSPECT nobody",
-		"*40\r\n$4\r\nname\r\n$6\r\nnobody\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
+		"*42\r\n$4\r\nname\r\n$6\r\nnobody\r\n$4\r\nkind\r\n$9\r\nexclusive\r\n$5\r\nlimit\r\n:0\r\n$"
 		"5\r\ntaken\r\n:0\r\n$5\r\nstate\r\n$"
 		"4\r\nfree\r\n"
 		"$5\r\nlease\r\n$4\r\nnone\r\n$8\r\nlease_ms\r\n:0\r\n$9\r\nelsewhere\r\n$-1\r\n$"
@@ -576,7 +576,7 @@ START_TEST(who_a_bound_session_was_is_known_without_a_connection)
 	close(first);
 	close(second);
 	rig_sync_all();
-	rig_ask_line(viewer, "INSPECT a", "*40");
+	rig_ask_line(viewer, "INSPECT a", "*42");
 	ck_assert_ptr_nonnull(
 		strstr(rig_hear_until(viewer, "cursor\r\n$1\r\n0\r\n"), "client\r\n$4\r\nlate\r\n"));
 	ask_page(viewer, "LOCKS", "*1\r\n");
@@ -1081,7 +1081,7 @@ START_TEST(any_number_is_a_cursor)
 		}
 		for (const char *name = "abl"; *name; name++) {
 			snprintf(request, sizeof request, "INSPECT %c CURSOR %s", *name, cursors[i]);
-			rig_ask_line(fd, request, *name == 'l' ? "*20" : "*40");
+			rig_ask_line(fd, request, *name == 'l' ? "*20" : "*42");
 			ck_assert_uint_eq(count_elements(fd, "cursor\r\n"), 1);
 		}
 	}
