@@ -9,6 +9,7 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/leasing/renew.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
@@ -24,7 +25,7 @@ resource_leaves(struct core *core, struct resource *r, unsigned master)
 
 	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
 		next = resource_next_lease(r, l);
-		grants_lose(core, l, lease_master_replaced(core, l, master));
+		grants_lose(core, l, renew_master_replaced(core, l, master));
 	}
 }
 

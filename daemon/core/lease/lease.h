@@ -14,9 +14,9 @@
  * the state. lease_move() sets it whole: nothing of the state before is left but what was passed on.
  *
  * Validity counts from before a call left: a slow master costs the holder time, never the next holder safety.
- * A lease that is given up is released at the masters (release.c), whatever became of its calls. acquire.c
- * brings a lease from NONE to HELD, renew.c keeps it there; both build on lease.c, and core.c brings them
- * their answers and timers. lease_vote.h has its votes.
+ * A lease that is given up is released at the masters (release.c), whatever became of its calls. In leasing/,
+ * acquire.c brings a lease from NONE to HELD, and renew.c keeps it there; core.c brings them their answers
+ * and timers. lease_vote.h has its votes.
  */
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H

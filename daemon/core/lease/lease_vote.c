@@ -10,10 +10,9 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease/adopt.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/permit_lease.h"
-#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/previous_owners.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
@@ -478,21 +477,7 @@ lease_votes_tokens(const struct core *core, struct lease *l, int64_t *first, int
 	return false;
 }
 
-/* ---- another server, or more masters ---- */
-
-enum lease_loss
-lease_master_replaced(struct core *core, struct lease *l, unsigned master)
-{
-	assert(master < core->quorum->votes);
-	lease_vote_drop(core, l, master);
-	if (l->queue_master == master)
-		lease_forget_position(l);
-	if (l->state == LEASE_HELD)
-		return renew_dropped(core, l);
-	if (l->state == LEASE_ACQUIRING && lease_votes_asking(core, l) == 0)
-		timer_arm(&core->timers, &l->timer, core->now.ms + 1);
-	return LEASE_KEPT;
-}
+/* ---- more masters ---- */
 
 /* The process that crashed knew all masters, and this one begins with fewer: the lease may be at all. */
 static void

@@ -3,8 +3,9 @@
  *
  * A master is asked one question at a time and gives one answer to it: ACQUIRE takes its vote, or takes it
  * again where it was missed; RENEW keeps it; RECLAIM asserts it where the master is guarded; ADOPT keeps the
- * vote for a recovered lease, where the key may still be a previous owner's (adopt.c). The validity of a vote
- * counts from before the question left. The lease is valid for as long as a majority of its votes is.
+ * vote for a recovered lease, where the key may still be a previous owner's (previous_owners.h). The validity
+ * of a vote counts from before the question left. The lease is valid for as long as a majority of its votes
+ * is.
  */
 #ifndef CORE_LEASE_VOTE_H
 #define CORE_LEASE_VOTE_H
@@ -289,11 +290,6 @@ int64_t lease_votes_valid_until_ms(const struct core *core, const struct lease *
 /* Tokens to which a majority was strictly raised in this round. False: there are none. They are taken
  * once. */
 bool lease_votes_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last);
-
-/* That master is another server from now on, which has nothing of the lease. The round goes on with the
- * masters that are still asked, or is over. Whether the lease is lost, as in renew.h. */
-enum lease_loss lease_master_replaced(struct core *core, struct lease *l, unsigned master)
-	__attribute__((warn_unused_result));
 
 /* There are more masters: what lease_votes_grow() and round_grow() do, if there is a round. */
 void lease_grow(struct core *core, struct lease *l, unsigned from, unsigned to);

@@ -4,9 +4,9 @@
  * story the ledger says what the core says (tests/support/story.h).
  */
 #include "daemon/core/base/base.h"
-#include "daemon/core/lease/adopt.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
+#include "daemon/core/lease/previous_owners.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/loss.h"

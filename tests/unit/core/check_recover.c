@@ -5,10 +5,10 @@
  * changed or forged is refused, or is one that a core can have; it never ends the process.
  */
 #include "daemon/core/base/base.h"
-#include "daemon/core/lease/adopt.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/previous_owners.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/loss.h"

@@ -38,9 +38,10 @@ void renew_reclaim(struct core *core, struct lease *l, unsigned master);
  * that. */
 enum lease_loss renew_shortened(struct core *core, struct lease *l) __attribute__((warn_unused_result));
 
-/* A vote was dropped. The lease is lost if it has no vote left, and asked for again if no answer is to
- * come. */
-enum lease_loss renew_dropped(struct core *core, struct lease *l) __attribute__((warn_unused_result));
+/* That master is another server from now on, which has nothing of the lease. A round goes on with the masters
+ * that are still asked, or is over. */
+enum lease_loss renew_master_replaced(struct core *core, struct lease *l, unsigned master)
+	__attribute__((warn_unused_result));
 
 /* An answer that lease_answered() has taken. */
 enum lease_loss renew_vote(struct core *core, struct lease *l, const struct vote *vote)

@@ -26,7 +26,6 @@
 #include <stdint.h>
 
 struct core;
-struct previous_owners;
 struct lease;
 struct resource;
 
@@ -43,9 +42,6 @@ struct lease_past {
 	bool asked;             /* false: it had previous owners, and no master has been asked to adopt it */
 };
 
-/* Whether the text can be previous owners, at most PREVIOUS_OWNERS_MAX; n == 0: none. */
-bool previous_owners_fit(struct slice owners);
-
 /*
  * The lease is HELD from now on, as if all masters had given it; it has no hold yet. A name without LIMIT has
  * no lease before, and is of no lease's name; a name with LIMIT gets a permit lease more. core->now and
@@ -53,23 +49,5 @@ bool previous_owners_fit(struct slice owners);
  */
 struct lease *lease_recover(struct core *core, struct resource *r, const struct lease_past *past)
 	__attribute__((warn_unused_result));
-
-/* The text of its previous owners, for its entry in the ledger; n == 0: all masters have adopted it. */
-struct slice lease_previous_owners(const struct lease *l);
-
-/* False: it has previous owners, and no master has been asked to adopt it; likewise for the ledger. */
-bool lease_previous_asked(const struct lease *l);
-
-/* A master is asked to adopt it now. */
-void lease_vote_adopts(struct core *core, struct lease *l);
-/* This master has adopted it, or not. */
-void lease_vote_adopted(struct core *core, struct lease *l, unsigned master);
-
-/* The previous owners of a lease, at these masters. NULL: out of memory. */
-struct previous_owners *previous_owners_new(struct core *core, struct slice owners, uint8_t masters)
-	__attribute__((warn_unused_result));
-
-/* For round_end(). */
-void previous_owners_end(struct core *core, struct lease *l);
 
 #endif

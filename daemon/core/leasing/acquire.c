@@ -2,7 +2,7 @@
  * acquire: see acquire.h. core.c brings answers and timers; share.c and semaphore.c begin a round. It never
  * keeps a minority: votes of a round that was not won are released in the same step.
  */
-#include "daemon/core/lease/acquire.h"
+#include "daemon/core/leasing/acquire.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"

@@ -2,7 +2,7 @@
  * retain: see retain.h. share.c, semaphore.c and renew.c call it. It only says how long an unused lease is
  * kept, and releases nothing.
  */
-#include "daemon/core/lease/retain.h"
+#include "daemon/core/leasing/retain.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"

@@ -2,7 +2,7 @@
  * renew: see renew.h. acquire.c brings a lease to HELD, this file keeps it there; core.c brings it answers
  * and timers.
  */
-#include "daemon/core/lease/renew.h"
+#include "daemon/core/leasing/renew.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
@@ -17,7 +17,7 @@
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/retain.h"
+#include "daemon/core/leasing/retain.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
@@ -344,7 +344,9 @@ renew_shortened(struct core *core, struct lease *l)
 	return LEASE_KEPT;
 }
 
-enum lease_loss
+/* A vote was dropped. The lease is lost if it has no vote left, and asked for again if no answer is to come.
+ */
+static enum lease_loss
 renew_dropped(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
@@ -356,6 +358,20 @@ renew_dropped(struct core *core, struct lease *l)
 		held->refresh_at_ms = core->now.ms + core_jitter(core, 1, renew_soon_ms(l));
 		lease_arm(core, l);
 	}
+	return LEASE_KEPT;
+}
+
+enum lease_loss
+renew_master_replaced(struct core *core, struct lease *l, unsigned master)
+{
+	assert(master < core->quorum->votes);
+	lease_vote_drop(core, l, master);
+	if (l->queue_master == master)
+		lease_forget_position(l);
+	if (l->state == LEASE_HELD)
+		return renew_dropped(core, l);
+	if (l->state == LEASE_ACQUIRING && lease_votes_asking(core, l) == 0)
+		timer_arm(&core->timers, &l->timer, core->now.ms + 1);
 	return LEASE_KEPT;
 }
 
