@@ -145,18 +145,31 @@ run_share(const struct options *o, unsigned share, struct board *board)
 	return 0;
 }
 
+static const char legend[] = "In a trace: #n is the attempt of a lease, or the number of a HELLO; place, "
+			     "where a daemon stands in the\n"
+			     "master's queue; change, ms until that can change; ttl, ms that are left or "
+			     "were spent. m-1, session 0,\n"
+			     "token 0, ttl -1, LEASE 0 and WAIT -1: none, or not given. A connection is "
+			     "closed clean (QUIT), gone (by its\n"
+			     "client) or abandoned (cut off). Times are the world's; a daemon counts whole "
+			     "ms by a clock of its own.\n";
+
 static void
 show_failure(const struct options *o, uint64_t seed)
 {
 	struct plan plan;
 	struct outcome_of_run out;
 	draw(o, seed, &plan);
-	if (o->shrink)
+	if (o->shrink) {
 		run_shrink(&plan);
+		printf("seed %" PRIu64 ", shrunk: daemons, clients and times are those of a smaller world\n",
+			seed);
+	}
 	run_print(&plan, o->lines);
 	run_apart(&plan, &out);
 	char text[320];
 	plan_text(&plan, text, sizeof(text));
+	printf("%s", legend);
 	printf("seed %" PRIu64 ", shrunk to %s\n  %s\n", seed, text, out.why);
 }
 

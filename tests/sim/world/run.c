@@ -14,7 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECONDS_MOST 30 /* most worlds take a hundredth of one */
+#define SECONDS_MOST 30                /* most worlds take a hundredth of one */
+#define AT_ZERO      "[        0.000]" /* as trace_line() writes it */
 
 /* The run under way, for the handler of a failed assertion. */
 static struct world *current;
@@ -26,11 +27,23 @@ print_tail(unsigned lines)
 	const struct trace *t = &current->trace;
 	if (t->text == NULL || lines == 0)
 		return;
-	const char *p = t->text + t->n;
-	while (p > t->text && lines > 0)
-		lines -= *--p == '\n' && p + 1 < t->text + t->n;
-	p += *p == '\n';
-	(void)!write(STDOUT_FILENO, p, (size_t)(t->text + t->n - p));
+	const char *tail = t->text + t->n, *head = t->text;
+	while (tail > t->text && lines > 0)
+		lines -= *--tail == '\n' && tail + 1 < t->text + t->n;
+	tail += *tail == '\n';
+	/* What happened at 0: the daemons that start, with their ids, and the plan. */
+	while (head < tail && strncmp(head, AT_ZERO, strlen(AT_ZERO)) == 0)
+		head = strchr(head, '\n') + 1;
+	(void)!write(STDOUT_FILENO, t->text, (size_t)(head - t->text));
+	unsigned left_out = 0;
+	for (const char *p = head; p < tail; p++)
+		left_out += *p == '\n';
+	char text[80];
+	int n = snprintf(/* NOLINT(bugprone-signal-handler) */
+		text, sizeof(text), "... %u lines: --trace prints them\n", left_out);
+	if (left_out > 0)
+		(void)!write(STDOUT_FILENO, text, (size_t)n);
+	(void)!write(STDOUT_FILENO, tail, (size_t)(t->text + t->n - tail));
 }
 
 static void
