@@ -20,8 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKEN_COUNTERS "redisson_lock_token:"
-#define ONLY_KEY_MAX   1024 /* a glob of 512 bytes in a template of 256 */
+#define ONLY_KEY_MAX 1024 /* a glob of 512 bytes in a template of 256 */
+
+/* How the keys begin that the scripts write beside those of other programs. */
+static const char *const reserved[] = {"redisson_lock_token:", "lock-signal:"};
 
 /* Whether a key of a master applies: a URL contains some of them, and a cluster has one database. */
 static bool
@@ -324,15 +326,19 @@ tag_verify(const struct verify *v, const struct conf *conf, size_t i)
 static void
 key_verify(const struct verify *v, const struct conf *conf, size_t i)
 {
-	const char *key = conf->rules[i].key;
+	const char *key = conf->rules[i].key, *begins = NULL;
 	size_t n = strlen(conf->namespace);
 	bool own = strncmp(key, conf->namespace, n) == 0 && strncmp(key + n, ":{", 2) == 0;
 
-	if (own || strncmp(key, TOKEN_COUNTERS, strlen(TOKEN_COUNTERS)) == 0)
+	for (size_t k = 0; k < sizeof(reserved) / sizeof(reserved[0]); k++) {
+		if (strncmp(key, reserved[k], strlen(reserved[k])) == 0)
+			begins = reserved[k];
+	}
+	if (own || begins != NULL)
 		errors_add(v->errors, item_position(v, item_node(v, "rules", i), "key"),
 			"rules: key: keys that begin with %s%s are holdfast's own; leave key: out, or take "
 			"another",
-			own ? conf->namespace : TOKEN_COUNTERS, own ? ":{" : "");
+			own ? conf->namespace : begins, own ? ":{" : "");
 }
 
 /* The key of a rule that matches a single name; false: it matches several, or has no template. */

@@ -297,7 +297,8 @@ def test_keys_of_holdfast(place):
     client, other = daemon.client(), daemon.client()
     expect(isinstance(client("LOCK", "native"), int), True)
     for name in ("holdfast:{native}", "holdfast:{native}:q", "holdfast:{native}:w", "holdfast:{native}:f",
-                 "holdfast:{native}:l", "holdfast:node", "holdfast:reclaimed", "redisson_lock_token:{x}"):
+                 "holdfast:{native}:l", "holdfast:node", "holdfast:reclaimed", "redisson_lock_token:{x}",
+                 "lock-signal:x"):
         expect("holdfast's own" in refused(other, "LOCK", name), True, name)
     harness.expect_between(client("CHECK", "native"), 1, 2000)
     # A name may look like one of them where nothing of holdfast's lies.

@@ -338,6 +338,7 @@ lease_vote_take(struct core *core, struct lease *l, const struct vote *vote)
 		asked->token_last = vote->token_last;
 		break;
 	case OUTCOME_UNKNOWN:
+		/* The latest counts (R2). */
 		if (asked->deadline_us > asked->unsure_us)
 			asked->unsure_us = asked->deadline_us;
 		break;

@@ -68,13 +68,14 @@ template_name(const struct template *t, struct slice key, struct slice *name)
 	return name_check(*name, NAME_BYTES_MAX) == NULL;
 }
 
-/* The keys in the table of GUARANTEES.md, and the counter of RFencedLock, which interop: redisson writes. */
+/* The keys in the table of GUARANTEES.md, and the counter of RFencedLock, which interop: redisson writes. A
+ * script deletes and writes those of other programs without a look at what they are. */
 static bool
 key_reserved(const struct core *core, struct slice key)
 {
 	struct slice namespace = slice_of(core->settings.namespace_), rest;
 
-	if (begins(key, SLICE("redisson_lock_token:")))
+	if (begins(key, SLICE("redisson_lock_token:")) || begins(key, SLICE("lock-signal:")))
 		return true;
 	if (!begins(key, namespace))
 		return false;

@@ -154,7 +154,8 @@ loss_is_one_too_many(const struct core *core, const struct session *s, bool retu
 	int64_t mine = returned ? s->returned_count : s->loss_count;
 	int64_t all = returned ? s->user->returned : s->user->losses;
 
-	return mine > core->settings.lost_per_session || all > core->settings.per_user.locks;
+	/* Its only one, which is the latest, is not forgotten for those of other sessions of the user. */
+	return mine > core->settings.lost_per_session || (all > core->settings.per_user.locks && mine > 1);
 }
 
 static void

@@ -237,6 +237,21 @@ queue_join(struct core *core, struct waiter *w)
 	return true;
 }
 
+/* A session here holds the name, so that no other daemon does. */
+static bool
+queue_is_held(const struct waiter *w)
+{
+	return w->resource->grant_count > 0 && w->resource->limit == 0;
+}
+
+/* A LOCK of a name that is held here is an attempt that was refused, as one that the masters refuse. */
+static void
+queue_count_lock(struct waiter *w)
+{
+	if (w->retries > 0 && queue_is_held(w))
+		w->retries--;
+}
+
 struct waiter *
 queue_add(struct core *core, struct resource *r, struct conn *conn, const struct command *command,
 	int64_t until_ms, bool once)
@@ -277,6 +292,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 		free(w);
 		return NULL;
 	}
+	queue_count_lock(w);
 	queue_arm(core, w);
 	if (!w->async)
 		conn->blocked = w;
@@ -443,7 +459,7 @@ queue_ask_whose(struct core *core, struct waiter *w, bool held)
 static bool
 queue_keeps_waiting(struct core *core, struct waiter *w)
 {
-	bool held = w->resource->grant_count > 0 && w->resource->limit == 0, attempt;
+	bool held = queue_is_held(w), attempt = held && w->retries >= 0;
 
 	assert(!timer_is_armed(&w->timer));
 	if (core->now.ms >= slow_wait_at(w)) {
@@ -458,10 +474,8 @@ queue_keeps_waiting(struct core *core, struct waiter *w)
 		queue_arm(core, w);
 		return true;
 	}
-	/* Without RETRIES only the end of its WAIT ends it, whatever its timer was armed for. The LOCK itself
-	 * was the first attempt. */
-	attempt = held && w->retries >= 0;
-	if (core->now.ms >= w->until_ms || (attempt && w->retries <= 1))
+	/* Without RETRIES only the end of its WAIT ends it, whatever its timer was armed for. */
+	if (core->now.ms >= w->until_ms || (attempt && w->retries == 0))
 		return false;
 	w->retries -= attempt;
 	queue_arm(core, w);
@@ -544,6 +558,7 @@ queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct
 	w->validity = c->validity;
 	w->retries = c->retries;
 	w->until_ms = until_ms;
+	queue_count_lock(w);
 	queue_arm(core, w);
 	if (once)
 		queue_make_once(core, w);

@@ -63,6 +63,17 @@ write_refusal(const struct core *core, const struct waiter *w, char *out, size_t
 		(void)snprintf(out, room, "a master has refused it: another daemon holds it or is first");
 }
 
+/* Whether the holds of this daemon leave room for what it wants. */
+static bool
+fits_beside(const struct waiter *w, const struct grant *g)
+{
+	const struct resource *r = w->resource;
+
+	if (r->limit > 0)
+		return r->permit_leases.taken + w->permits <= r->limit;
+	return w->kind == KIND_SHARED && g->kind == KIND_SHARED;
+}
+
 /* Whether this daemon has had its turn: a waiter of another one came before this waiter. */
 static bool
 other_is_next(const struct core *core, const struct waiter *w)
@@ -80,12 +91,11 @@ wait_reason(const struct core *core, const struct waiter *w, int64_t now_ms, cha
 {
 	const struct grant *g = resource_next_grant(w->resource, NULL);
 	bool first = w == TAILQ_FIRST(&queue_of(w->resource)->waiters);
-	bool shares = g != NULL && w->kind == KIND_SHARED && g->kind == KIND_SHARED;
 
-	if (g != NULL && !shares)
+	if (g != NULL && !fits_beside(w, g))
 		write_hold(g, now_ms, out, room);
 	else if (!first && g != NULL)
-		(void)snprintf(out, room, "behind a waiter that wants it exclusive");
+		(void)snprintf(out, room, "behind a waiter that came before it");
 	else if (first && other_is_next(core, w))
 		(void)snprintf(out, room, "this daemon has had its turn: a waiter of another daemon is next");
 	else

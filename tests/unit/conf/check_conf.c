@@ -278,6 +278,8 @@ START_TEST(keys_that_cannot_be_locked_are_refused)
 		"f.yml:2:27: rules: key: keys that begin with app:{ are");
 	bad("rules: [ { match: a, key: 'redisson_lock_token:{%}' } ]\n",
 		"f.yml:1:27: rules: key: keys that begin with redisson_lock_token: are");
+	bad("rules: [ { match: a, key: 'lock-signal:%' } ]\n",
+		"f.yml:1:27: rules: key: keys that begin with lock-signal: are");
 	conf_free(good("namespace: app\nrules: [ { match: a, key: 'holdfast:{%}' }, { match: b, key: 'app:%' "
 		       "} ]\n"));
 	bad("rules: [ { match: billing, key: 'lock:%' }, { match: 'lock:billing', key: '%' } ]\n",

@@ -173,7 +173,7 @@ START_TEST(a_key_of_holdfast_itself_is_no_lock)
 	static const struct rule rules[] = {
 		RULE(.match = "own"), RULE(.match = "?", .key = "hf:nod%"), RULE(.match = "*", .key = "%")};
 	static const char *const own[] = {"hf:node", "hf:reclaimed", "hf:{own}", "hf:{own}:q", "hf:{x}:f",
-		"redisson_lock_token:{x}", "redisson_lock_token:a{x}", "e"};
+		"redisson_lock_token:{x}", "redisson_lock_token:a{x}", "lock-signal:x", "e"};
 	static const char *const not_own[] = {"hf:nodes", "hf", "hf:own", "f:{own}"};
 	struct story w;
 

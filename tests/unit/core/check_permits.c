@@ -892,6 +892,24 @@ START_TEST(while_somebody_here_holds_it_looking_counts_as_an_attempt)
 }
 END_TEST
 
+/* The first attempt is refused by a master, the others by a session here that has it then. */
+START_TEST(an_attempt_counts_the_same_whoever_refuses_it)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	lock_trying(&w, 2, 2);
+	busy(&w, "a", 1);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "acquire a#2");
+	ck_assert_str_eq(granted(&w, "a", 2, 500), "c1 :500");
+	ck_assert_str_eq(after(&w, 333), "renew a#2");
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 2);
+	ck_assert_ptr_nonnull(strstr(after(&w, 333), "c2 null"));
+	story_done(&w);
+}
+END_TEST
+
 /* A semaphore of which nothing is asked for, and then the name as it was before. */
 START_TEST(a_semaphore_without_stakes_is_seen_and_left_again)
 {
@@ -961,5 +979,6 @@ main(void)
 		permits_that_somebody_was_faster_to_take_are_not_asked_for_again,
 		too_few_permits_are_a_refusal_wherever_it_is_said, a_wait_may_be_bounded_by_attempts,
 		without_retries_a_lock_asks_once, while_somebody_here_holds_it_looking_counts_as_an_attempt,
+		an_attempt_counts_the_same_whoever_refuses_it,
 		a_semaphore_without_stakes_is_seen_and_left_again);
 }
