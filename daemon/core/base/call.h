@@ -175,8 +175,8 @@ struct call {
 		struct {
 			int64_t newest; /* RECLAIM: newest token of this lease: of two reclaims, the newer one
 					   is right */
-			int64_t block;  /* ACQUIRE, RENEW, ADOPT: how many tokens to reserve; but for
-					   ACQUIRE: 0 keeps the present block */
+			int64_t block;  /* ACQUIRE, RENEW, ADOPT: how many tokens to reserve; 0 keeps the
+					   present block, except for ACQUIRE */
 			int64_t limit;  /* PERMITS: how many the name has */
 			int64_t permits; /* PERMITS: how many of them are wanted, 1 .. limit */
 			int64_t hint;    /* PERMITS, ACQUIRE: look for free ones from this number on, modulo

@@ -179,10 +179,10 @@ session_peer(struct core *core, struct session *s, const struct peer *peer)
 void
 session_free_all(struct core *core)
 {
-	struct session *s, *next;
+	struct session *s;
 	struct conn *c;
 
-	HASH_ITER (hh, core->sessions->all, s, next) {
+	while ((s = core->sessions->all) != NULL) {
 		assert(s->losses == NULL && s->holds == NULL && s->asyncs == NULL);
 		if (s->process.pid != 0)
 			session_remove_bound(core, s);
