@@ -31,14 +31,14 @@ static size_t
 past_owners(const struct lease_past *past, char out[PREVIOUS_OWNERS_MAX * CALL_OWNER_SIZE])
 {
 	char latest[CALL_OWNER_SIZE];
+	size_t n;
 
 	if (!past->asked) {
 		memcpy(out, past->previous.p, past->previous.n);
 		return past->previous.n;
 	}
-	return previous_owners_write(
-		(struct slice){latest, call_owner(past->daemon_id, past->attempt, latest)}, past->previous,
-		out);
+	n = call_owner(past->daemon_id, past->attempt, latest);
+	return previous_owners_write((struct slice){latest, n}, past->previous, out);
 }
 
 /* The lease of the name, or a new one of permits. */
