@@ -84,6 +84,6 @@ class Watch:
             return False
         if word in ("lost", "told"):
             return not any(reason in details for reason in OWN_ENDS)
-        if word == "error" and wait.ended_meanwhile(int(words[0])):
+        if word == "error" and wait is not None and wait.ended_meanwhile(int(words[0])):
             return False
         return word in ("error", "failed") and details[1] in AWAY
