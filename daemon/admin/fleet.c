@@ -443,7 +443,7 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 	}
 }
 
-/* Whether the verb gives back or reads what the session of an id holds. */
+/* Whether the verb releases a hold of a named session, or reads it. */
 static bool
 is_about_hold(const struct command *command)
 {

@@ -1,10 +1,9 @@
 /*
  * fleet: what people are shown of all daemons that share the masters (PROTOCOL.md 6.23 to 6.25).
  *
- *     client ── INSPECT a FLEET ──▶ fleet ── lookup ──▶ masters       the daemons, and who has the name
- *                                     │ ──── ask ──▶ other inboxes    what each daemon shows of it
- *                                     │ ◀── told ─── own inbox
- *     client ◀── one answer ──────────┘
+ *     client ── INSPECT a FLEET ──▶ fleet ── lookup ──▶ masters       which daemons exist, and which one has
+ * the name │ ──── ask ──▶ other inboxes    what each daemon shows of it │ ◀── told ─── own inbox client ◀──
+ * one answer ──────────┘
  *
  * The driver calls it. Nothing here decides about locks: what is asked of other daemons is what their own
  * clients may ask for, and a BREAK. A message may be lost, doubled, late or forged. So each has a code

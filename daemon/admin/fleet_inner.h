@@ -81,7 +81,7 @@ struct fleet_part {
 	int64_t clock_ms;     /* how far its wall clock is ahead of ours; 0 also if it has not said so */
 	bool asked;           /* a master that is in use took the question */
 	bool valid;           /* it has answered as the request asks for */
-	bool late;            /* until_ms was put off once */
+	bool late;            /* until_ms was extended once */
 	char why[96];         /* the error that it has answered; "": none */
 	struct buffer answer; /* RESP */
 	struct answer_parser parser; /* of answer; its tree lives as long */

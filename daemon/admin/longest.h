@@ -12,7 +12,7 @@
  * What was found a moment ago are the first ones still, less those that have ended since: a wait that began
  * later is the shortest. Of some hundred names a search needs one slice, which the request itself makes.
  *
- * Whoever asks for the same names shares a search. A search that no client asks for any more is forgotten.
+ * Requests for the same names share a search. A search that no request needs any more is forgotten.
  */
 #ifndef ADMIN_LONGEST_H
 #define ADMIN_LONGEST_H

@@ -233,7 +233,7 @@ unlock_is_repeated(const struct core *core, const struct conn *conn, const struc
 }
 
 /* The hold that a verb is about. A session that names its token knows of it. A session that names another
- * token does not know of it, and the session of an id that names none may not. */
+ * token does not know of it, and a named session that names no token may not know of it. */
 static struct grant *
 verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 {

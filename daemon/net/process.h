@@ -90,8 +90,8 @@ int process_open(struct process process, enum process_sight *sight) __attribute_
 
 /*
  * Watches a process again that this session is bound to, whatever the limits. If it has ended meanwhile, or
- * cannot be seen here, that is reported in the next turn of the loop; if it cannot be watched now, that is
- * tried again: the session must not end while the process may be alive. False: out of memory.
+ * cannot be seen here, the next turn of the loop reports it. If it cannot be watched now, the daemon tries
+ * again: the session must not end while the process may be alive. False: out of memory.
  */
 bool processes_restore(struct processes *set, struct process process, session_id session, int64_t uid)
 	__attribute__((warn_unused_result));

@@ -34,7 +34,7 @@ struct masters {
 	void *arg;
 	struct log *log;
 	struct stats *stats;
-	struct timeout *later;    /* carries out what was put off */
+	struct timeout *later;    /* carries out what was deferred */
 	bool due;                 /* later is set */
 	struct channels channels; /* names that are listened to */
 	bool called;              /* since the last flush */

@@ -590,7 +590,7 @@ deadlock_check(struct core *core, struct session *s)
 		queue_answer(core, w, &refusal);
 }
 
-/* The first search gets the whole budget, so that it is not put off again. */
+/* The first search gets the whole budget, so that it is not deferred again. */
 void
 deadlock_timer(struct core *core)
 {

@@ -252,7 +252,7 @@ mlock_wait_for(struct core *core, struct mlock *b, struct part *p)
 }
 
 /* Tries the missing names at once, so that their calls leave together, up to the first one that is shut here:
- * trying that one would be in vain. */
+ * trying that one would fail. */
 static void
 mlock_try(struct core *core, struct mlock *b, struct part *from)
 {

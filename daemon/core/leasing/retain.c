@@ -28,7 +28,7 @@
 #define MANY_SINCE        12 /* leases asked for since it was: so many clients that its release shares a call */
 
 #define REUSE_LEAST                                                                                          \
-	(REUSE_ALL / 8) /* a lease retained in vain costs an eighth of what one in use saves                 \
+	(REUSE_ALL / 8) /* a lease retained without reuse costs an eighth of what one in use saves           \
 			 */
 #define REUSE_WEIGHT 16 /* about how many of the last ones count */
 

@@ -1,4 +1,4 @@
-/* heartbeat: see heartbeat.h. Its timer finds who is silent, and what follows is here. */
+/* heartbeat: see heartbeat.h. The timer finds silent sessions, and this file ends them. */
 #include "daemon/core/liveness/heartbeat.h"
 
 #include "daemon/core/base/action.h"

@@ -28,9 +28,9 @@ struct liveness {
 };
 
 /*
- * A time limit of a session is over, which was ms long. If this daemon was late itself, what came before the
- * limit may still be unread. True: the timer is armed for one check more, an eighth of ms later, a second at
- * most; and again if that check is late. *check_at_ms is state between the calls, 0 at first.
+ * A time limit of ms of a session has passed. If this daemon was late itself, a request that came in time may
+ * still be unread. True: the timer is armed for one check more, an eighth of ms later and a second at most;
+ * and again if that check is late. *check_at_ms is state between the calls, 0 at first.
  */
 bool liveness_checks_again(struct core *core, struct timer *timer, int64_t *check_at_ms, int64_t ms);
 

@@ -11,6 +11,7 @@
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/scheduler.h"
+#include "daemon/core/lock/share.h"
 #include "daemon/core/session/notes.h"
 #include "proto/name.h"
 #include "proto/reply.h"
@@ -74,16 +75,14 @@ fits_beside(const struct waiter *w, const struct grant *g)
 	return w->kind == KIND_SHARED && g->kind == KIND_SHARED;
 }
 
-/* Whether this daemon has had its turn: a waiter of another one came before this waiter. */
+/* No hold here is in the way, and this daemon may not grant the lock: a waiter of another one came before. */
 static bool
 other_is_next(const struct core *core, const struct waiter *w)
 {
 	const struct lease *l = &w->resource->lease;
 
-	if (w->resource->limit > 0 || l->state != LEASE_HELD || !lease_wanted(l))
-		return false;
-	return l->grants == NULL ? lease_must_yield(core, l)
-				 : w->kind == KIND_SHARED && l->grants->kind == KIND_SHARED;
+	return w->resource->limit == 0 && l->state == LEASE_HELD && lease_wanted(l) &&
+	       !lease_open(core, l, w);
 }
 
 void

@@ -76,7 +76,7 @@ struct memory {
 };
 
 /* A server that a slot reached before, and what it and this daemon know of each other (struct master). */
-struct parted {
+struct retired_server {
 	char place[MASTERSET_PLACE_MAX];
 	char way[MASTERSET_WAY_MAX];
 	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE];
@@ -85,7 +85,7 @@ struct parted {
 	int64_t mark;
 };
 
-#define PARTED_MAX 8
+#define RETIRED_MAX 8
 
 /* Notes of one kind about a master, for events that come many times in a row (emit_master_stretch()). 0: none
  * yet. */

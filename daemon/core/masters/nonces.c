@@ -53,12 +53,13 @@ stands(const char *place, const char *way, const struct master *m)
 
 /* Where this server is remembered; else the entry of the server that left longest ago, which makes room. */
 static size_t
-parted_find(const struct core *core, const struct master *m)
+retired_find(const struct core *core, const struct master *m)
 {
 	size_t i = 0;
 
 	assert(m->place[0] != '\0');
-	while (i + 1 < PARTED_MAX && !stands(core->quorum->parted[i].place, core->quorum->parted[i].way, m))
+	while (i + 1 < RETIRED_MAX &&
+		!stands(core->quorum->retired[i].place, core->quorum->retired[i].way, m))
 		i++;
 	return i;
 }
@@ -70,11 +71,11 @@ parted_find(const struct core *core, const struct master *m)
 void
 nonces_part(struct core *core, const struct master *m)
 {
-	struct parted *first = &core->quorum->parted[0];
+	struct retired_server *first = &core->quorum->retired[0];
 
 	if (m->nonces_drawn == 0)
 		return;
-	memmove(first + 1, first, parted_find(core, m) * sizeof(*first));
+	memmove(first + 1, first, retired_find(core, m) * sizeof(*first));
 	memcpy(first->place, m->place, sizeof(m->place));
 	memcpy(first->way, m->way, sizeof(m->way));
 	memcpy(first->nonces, m->nonces, sizeof(m->nonces));
@@ -183,7 +184,7 @@ nonces_meet_slot(struct master *m, const struct master *other)
 void
 nonces_recognise(const struct core *core, struct master *m)
 {
-	const struct parted *p = &core->quorum->parted[parted_find(core, m)];
+	const struct retired_server *p = &core->quorum->retired[retired_find(core, m)];
 
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		const struct master *o = &core->masters[i];
@@ -211,8 +212,8 @@ nonces_recall(const struct core *core, struct master *m)
 			recalled |= nonces_meet_slot(m, o);
 	}
 	/* The last HELLOs through slots that were closed: what they reached may not have been told. */
-	for (unsigned i = 0; i < PARTED_MAX; i++) {
-		const struct parted *p = &core->quorum->parted[i];
+	for (unsigned i = 0; i < RETIRED_MAX; i++) {
+		const struct retired_server *p = &core->quorum->retired[i];
 		size_t open = nonces_open(p->nonces_drawn, p->nonce_answered);
 
 		recalled |=

@@ -3,7 +3,7 @@
  * copy of it: the nonces that HELLOs carried, and the mark, the greatest token that the server has reported.
  *
  * They belong to the server, whichever slot it is reached through. Those of a server that has left its slot
- * are kept for a while (struct parted).
+ * are kept for a while (struct retired_server).
  */
 #ifndef CORE_NONCES_H
 #define CORE_NONCES_H

@@ -18,7 +18,8 @@ struct reply;
 
 /* What is known of the masters together. */
 struct quorum {
-	struct parted parted[PARTED_MAX]; /* servers that slots have been; each once, the latest first */
+	struct retired_server
+		retired[RETIRED_MAX]; /* servers that slots have been; each once, the latest first */
 	bool reconfigured; /* the masters have changed: leases have to follow before anything else (quorum.h)
 			    */
 	bool left;         /* the daemon ends, and sends its masters no HELLO any more */

@@ -5,8 +5,8 @@
  * than that of the configuration. A process that began with the configuration, and followed the set when a
  * master reports it, would take the servers that came with it for newcomers: it would not ask them to adopt,
  * and lose what they have. So it begins with the set in the ledger where that is what it would follow: each
- * master of the configuration is a member, or has left it. Otherwise the configuration is another one by now,
- * and counts.
+ * master of the configuration is a member, or has left it. If a master is neither, the configuration has
+ * changed since, and counts.
  *
  * The slots have the order that they had: the first of them was the single master, if there was one.
  */

@@ -209,7 +209,7 @@ static const struct {
 	{RECORD_CORE, PART_CORE, load_core},
 	{RECORD_MASTERSET, PART_MASTERS, state_load_masterset},
 	{RECORD_MASTER, PART_MASTERS, state_load_master},
-	{RECORD_PARTED, PART_MASTERS, state_load_parted},
+	{RECORD_RETIRED, PART_MASTERS, state_load_retired},
 	{RECORD_SESSION, PART_SESSIONS, state_load_session},
 	{RECORD_LOSS, PART_SESSIONS, state_load_loss},
 	{RECORD_CONN, PART_SESSIONS, state_load_conn},

@@ -46,7 +46,7 @@ struct state_loader {
 	struct lease *lease;          /* of resource, or its last permit lease; NULL: none */
 	struct latch *latch;          /* the last one loaded; NULL: none */
 	unsigned masters;             /* MASTER records so far */
-	unsigned parted;              /* PARTED records so far */
+	unsigned retired;             /* RETIRED records so far */
 	struct binding_entry binding; /* what the settings of the process before have bound */
 };
 

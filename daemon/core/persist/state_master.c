@@ -305,7 +305,7 @@ state_load_master(struct state_loader *l)
 /* ---- servers that slots were ---- */
 
 static void
-parted_fields(struct record *r, struct parted *p)
+retired_fields(struct record *r, struct retired_server *p)
 {
 	record_text(r, p->place, sizeof(p->place));
 	record_text(r, p->way, sizeof(p->way));
@@ -314,13 +314,13 @@ parted_fields(struct record *r, struct parted *p)
 }
 
 void
-state_load_parted(struct state_loader *l)
+state_load_retired(struct state_loader *l)
 {
-	if (l->parted == PARTED_MAX) {
+	if (l->retired == RETIRED_MAX) {
 		record_fail(l->r, "it has too many servers that have left");
 		return;
 	}
-	parted_fields(l->r, &l->core->quorum->parted[l->parted++]);
+	retired_fields(l->r, &l->core->quorum->retired[l->retired++]);
 }
 
 /* ---- all of it ---- */
@@ -351,9 +351,9 @@ state_save_masters(struct core *core, struct record *r)
 		master_fields(core, r, &core->masters[i]);
 		record_end(r);
 	}
-	for (unsigned i = 0; i < PARTED_MAX && core->quorum->parted[i].place[0] != '\0'; i++) {
-		record_begin(r, RECORD_PARTED);
-		parted_fields(r, &core->quorum->parted[i]);
+	for (unsigned i = 0; i < RETIRED_MAX && core->quorum->retired[i].place[0] != '\0'; i++) {
+		record_begin(r, RECORD_RETIRED);
+		retired_fields(r, &core->quorum->retired[i]);
 		record_end(r);
 	}
 }
@@ -364,7 +364,7 @@ state_check_masters(struct state_loader *l)
 {
 	struct core *core = l->core;
 
-	assert(l->masters <= CORE_SLOTS_MAX && l->parted <= PARTED_MAX);
+	assert(l->masters <= CORE_SLOTS_MAX && l->retired <= RETIRED_MAX);
 	if (l->masters < core->settings.masters)
 		record_fail(l->r, "a master of it is missing");
 	for (unsigned i = l->masters; i < CORE_SLOTS_MAX; i++) {

@@ -11,7 +11,7 @@ struct state_loader;
 void state_save_masters(struct core *core, struct record *r);
 void state_load_masterset(struct state_loader *l);
 void state_load_master(struct state_loader *l);
-void state_load_parted(struct state_loader *l);
+void state_load_retired(struct state_loader *l);
 
 /* After the last record: fails if a master is missing, or if they cannot be a set. */
 void state_check_masters(struct state_loader *l);

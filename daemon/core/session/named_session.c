@@ -1,4 +1,4 @@
-/* named_session: see named_session.h. guest.c has the requests of an id, heartbeat.c its silence. */
+/* named_session: see named_session.h. guest.c handles requests AS id, heartbeat.c the end of a TTL. */
 #include "daemon/core/session/named_session.h"
 
 #include "daemon/core/base/alloc.h"

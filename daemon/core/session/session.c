@@ -270,7 +270,7 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	assert(onloss >= ONLOSS_CLOSE && onloss <= ONLOSS_NEXT);
 	if (onloss == ONLOSS_CLOSE && s->named != NULL) {
 		emit_error(core, conn->id, CODE_ERR,
-			"the session of an id has no connection to close: use ONLOSS NEXT or PUSH");
+			"a session of an id has no connection to close: use ONLOSS NEXT or PUSH");
 		return;
 	}
 	s->onloss = onloss;

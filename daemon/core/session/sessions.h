@@ -20,7 +20,7 @@ struct user;
 struct sessions {
 	struct map conns; /* by their numbers */
 	struct session *all;
-	struct map ids; /* the sessions of an id, by user and id */
+	struct map ids; /* named sessions, by user and id */
 	struct named_session_list named;
 	struct map bound; /* those bound to a process, by process */
 	struct user *users;

@@ -93,8 +93,8 @@ tear_hold(struct host *h, struct hold *hold, const struct inventory_hold *is)
 			tear_extended(h, hold, c->current.extend_ms);
 }
 
-/* Whoever asks for a DOWNGRADE of what he has alone counts on a shared hold at most, whether or not it is
- * answered. */
+/* A client that has asked for a DOWNGRADE of an exclusive hold relies on a shared one at most, answered or
+ * not. */
 static void
 tear_downgrades(struct host *h)
 {

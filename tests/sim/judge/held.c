@@ -187,7 +187,7 @@ held_lost(struct host *host, unsigned name, int64_t token)
 		h->lost |= h->host == host && h->name == name && h->token == token;
 }
 
-/* Until he comes back nobody can be told more than he was when its connection was lost. */
+/* Its client is away: until it comes back it relies on what it had been told when the connection was lost. */
 static bool
 is_detached(const struct world *w, const struct hold *h)
 {

@@ -244,7 +244,7 @@ of_end(const struct conn *c, struct forecast *f)
 	f->codes |= ALLOW(DRAINING);
 }
 
-/* Of a verb without a row, it is told that the row is missing, and no more. */
+/* If a verb has no row, only that is reported. */
 static struct forecast
 any_answer(struct world *w, enum verb verb)
 {

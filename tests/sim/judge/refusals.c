@@ -126,7 +126,7 @@ enough_are_well(const struct host *h)
 	return n >= plan_majority(&h->world->plan);
 }
 
-/* No guard lasts longer than the longest lease and J: nor does it for whoever is told what is left of it. */
+/* No guard lasts longer than the longest lease and J, so no answer may name a longer time. */
 static void
 check_resume(struct world *w, const struct conn *c, const char *text)
 {

@@ -3,7 +3,7 @@
  * DRAINING only if it was told to drain. A daemon that can use a majority of the masters does not answer that
  * they are missing or guarded, and a daemon that cannot does not answer that the lock is taken. No session is
  * told that it holds a name that it does not hold. A name that no session holds or wants is not refused.
- * Nobody is told of more than a guard until new leases resume.
+ * An answer names no longer time until new leases resume than a guard lasts.
  */
 #ifndef SIM_REFUSALS_H
 #define SIM_REFUSALS_H

@@ -274,7 +274,7 @@ START_TEST(the_nonces_of_a_server_that_comes_back_are_remembered)
 	ck_assert_uint_eq(w.core->masters[2].nonces_drawn, 0);
 	ck_assert_int_eq(w.core->masters[2].mark, 0);
 	/* Others come and leave meanwhile, again and again. */
-	for (unsigned i = 0; i < 2 * PARTED_MAX + 1; i++) {
+	for (unsigned i = 0; i < 2 * RETIRED_MAX + 1; i++) {
 		move(&w, 3, i % 2 == 0 ? "master-8" : "master-7");
 		(void)AT(&w, 3, link_up(&w));
 	}
