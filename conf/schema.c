@@ -249,9 +249,14 @@ scope_list_append(const struct schema_key *list, struct conf *conf)
 	if (items == NULL)
 		return NULL;
 	memcpy(scope_field(list, conf), &items, sizeof(items));
+	items += count * size;
+	if (!scope_init(list->inner, items)) {
+		scope_done(list->inner, items);
+		return NULL;
+	}
 	count++;
 	memcpy((char *)conf + list->count_offset, &count, sizeof(count));
-	return scope_init(list->inner, items + (count - 1) * size) ? items + (count - 1) * size : NULL;
+	return items;
 }
 
 static void
