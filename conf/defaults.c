@@ -7,6 +7,7 @@
 
 #include "conf/schema.h"
 #include "conf/source.h"
+#include "conf/text.h"
 #include "conf/value.h"
 #include "proto/slice.h"
 
@@ -36,6 +37,7 @@ runtime_directory(char *out, size_t room)
 static void
 text_set(const struct verify *v, char **out, const char *text, size_t most, const char *what)
 {
+	const char *fault = text_fault(text);
 	char *copy = strdup(text);
 
 	if (copy == NULL) {
@@ -48,6 +50,9 @@ text_set(const struct verify *v, char **out, const char *text, size_t most, cons
 		errors_add(v->errors, (struct position){v->file, 0, 0},
 			"%s: %s, taken from the environment, has more than %zu bytes; set it in the file",
 			what, text, most);
+	if (fault != NULL)
+		errors_add(v->errors, (struct position){v->file, 0, 0},
+			"%s: %s, taken from the environment, %s; set it in the file", what, text, fault);
 }
 
 static void

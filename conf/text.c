@@ -4,6 +4,7 @@
 #include "conf/text.h"
 
 #include "conf/value_inner.h"
+#include "proto/escape.h"
 #include "proto/glob.h"
 #include "proto/name.h"
 
@@ -13,13 +14,21 @@
 const char *
 text_fault(const char *text)
 {
-	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
-		if (*p < ' ' || *p == 127 || (p[0] == 0xc2 && p[1] < 0xa0))
+	struct slice rest = slice_of(text);
+	uint32_t c;
+
+	while (rest.n > 0) {
+		size_t n = utf8_next(rest.p, rest.n, &c);
+
+		if (n == 0)
+			return "is not UTF-8";
+		if (c < ' ' || (c >= 127 && c < 0xa0))
 			return "has a control character";
-		if (p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9))
+		if (c == 0x2028 || c == 0x2029)
 			return "has a line separator";
-		if (p[0] == 0xef && ((p[1] == 0xbb && p[2] == 0xbf) || (p[1] == 0xbf && p[2] >= 0xbe)))
+		if (c == 0xfeff || c == 0xfffe || c == 0xffff)
 			return "has a character that is not text";
+		rest = (struct slice){rest.p + n, rest.n - n};
 	}
 	return NULL;
 }

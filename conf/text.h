@@ -13,7 +13,7 @@ struct schema_key;
 
 /*
  * Why this text would not survive being written and read again, or would control a terminal: control
- * characters, also those of Unicode, and YAML's line breaks. NULL: it is fine.
+ * characters, also those of Unicode, YAML's line breaks, and bytes that are not UTF-8. NULL: it is fine.
  */
 const char *text_fault(const char *text);
 /* A copy of the text, for free(), which has from low to high bytes, or none. NULL: why says what is wrong. */

@@ -158,6 +158,20 @@ START_TEST(what_is_printed_loads_back_to_the_same)
 }
 END_TEST
 
+START_TEST(the_environment_has_to_be_text_too)
+{
+	static const char *const wrong[] = {"/tmp/\xe9", "/tmp/a\nb"};
+
+	for (size_t i = 0; i < 2; i++) {
+		setenv("XDG_RUNTIME_DIR", wrong[i], 1);
+		ck_assert_ptr_null(conf_parse("f.yml", "", 0, &errors));
+		ck_assert_uint_eq(errors.count, 3);
+		ck_assert_ptr_nonnull(strstr(errors.text[0],
+			i == 0 ? "is not UTF-8; set it in the file" : "has a control character; set it"));
+	}
+}
+END_TEST
+
 START_TEST(no_password_is_printed)
 {
 	struct conf *conf = rich_conf();
@@ -580,6 +594,7 @@ main(void)
 
 	tcase_add_checked_fixture(tcase, environment_set, NULL);
 	tcase_add_test(tcase, what_is_printed_loads_back_to_the_same);
+	tcase_add_test(tcase, the_environment_has_to_be_text_too);
 	tcase_add_test(tcase, no_password_is_printed);
 	tcase_add_test(tcase, the_shipped_files_are_the_defaults);
 	tcase_add_test(tcase, every_key_is_in_the_shipped_file);
