@@ -138,7 +138,7 @@ struct conf_errors {
 /* One key whose effective value differs. The texts are valid during the callback. */
 struct conf_change {
 	const char *path; /* "limits.clients", "rules[0].lease" */
-	const char *from; /* in the form of conf_print(); passwords: "(secret)" */
+	const char *from; /* in the form of a file; passwords: "(secret)" */
 	const char *to;
 	bool restart; /* a running daemon cannot adopt it */
 };

@@ -48,20 +48,13 @@ set_read(const struct schema_key *key, const char *text, unsigned *out, char why
 	return true;
 }
 
-void
-set_format(char out[VALUE_TEXT_MAX], enum value_type type, unsigned set)
+const char *
+set_word(enum value_type type, unsigned set, size_t i)
 {
-	const char *const *words = value_words(type);
-	const char *before = "";
-	size_t n = (size_t)snprintf(out, VALUE_TEXT_MAX, "[");
-
-	for (unsigned i = 0; words[i] != NULL; i++) {
-		if ((set & 1U << i) != 0) {
-			n += (size_t)snprintf(out + n, VALUE_TEXT_MAX - n, "%s%s", before, words[i]);
-			before = ", ";
-		}
-	}
-	snprintf(out + n, VALUE_TEXT_MAX - n, "]");
+	for (; i > 0; i--)
+		set &= set - 1;
+	assert(set != 0);
+	return value_words(type)[__builtin_ctz(set)];
 }
 
 /* ---- texts ---- */
@@ -97,18 +90,6 @@ texts_free(struct conf_texts *texts)
 	free(texts->list);
 }
 
-void
-texts_format(char out[VALUE_TEXT_MAX], const struct conf_texts *texts)
-{
-	size_t n = (size_t)snprintf(out, VALUE_TEXT_MAX, "[");
-
-	for (size_t i = 0; i < texts->count && n + 8 < VALUE_TEXT_MAX; i++) {
-		n += (size_t)snprintf(out + n, VALUE_TEXT_MAX - n, "%s", i > 0 ? ", " : "");
-		n = text_put(out, n, texts->list[i]);
-	}
-	snprintf(out + n, VALUE_TEXT_MAX - n, "]");
-}
-
 /* ---- addresses ---- */
 
 #define SENTINEL_PORT 26379
@@ -131,18 +112,4 @@ addresses_add(
 	out->list = list;
 	list[out->count++] = address;
 	return true;
-}
-
-void
-addresses_format(char out[VALUE_TEXT_MAX], const struct conf_addresses *addresses)
-{
-	size_t n = (size_t)snprintf(out, VALUE_TEXT_MAX, "[");
-
-	for (size_t i = 0; i < addresses->count; i++) {
-		char text[CONF_HOST_MAX + 16];
-
-		address_format(text, &addresses->list[i]);
-		n += (size_t)snprintf(out + n, VALUE_TEXT_MAX - n, "%s\"%s\"", i > 0 ? ", " : "", text);
-	}
-	snprintf(out + n, VALUE_TEXT_MAX - n, "]");
 }

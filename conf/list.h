@@ -19,7 +19,8 @@ bool set_add(const struct schema_key *key, const char *text, unsigned *out, char
 /* Adds the bits of a list in the form of a file, [lock, see]. */
 bool set_read(const struct schema_key *key, const char *text, unsigned *out, char why[VALUE_WHY_MAX])
 	__attribute__((warn_unused_result));
-void set_format(char out[VALUE_TEXT_MAX], enum value_type type, unsigned set);
+/* Word i of those that are in the set. */
+const char *set_word(enum value_type type, unsigned set, size_t i);
 
 /* Append one. False: as value_parse(). */
 bool text_add(const struct schema_key *key, const char *text, struct conf_texts *out, char why[VALUE_WHY_MAX])
@@ -27,7 +28,5 @@ bool text_add(const struct schema_key *key, const char *text, struct conf_texts 
 bool addresses_add(const struct schema_key *key, const char *text, struct conf_addresses *out,
 	char why[VALUE_WHY_MAX]) __attribute__((warn_unused_result));
 void texts_free(struct conf_texts *texts);
-void texts_format(char out[VALUE_TEXT_MAX], const struct conf_texts *texts);
-void addresses_format(char out[VALUE_TEXT_MAX], const struct conf_addresses *addresses);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * printer: prints a struct conf as YAML with every key and its help, and tells what a reload would change.
  *
- * Called by daemon/main.c. What is printed loads to the same values. Passwords are compared, and never
- * printed or told.
+ * Called by daemon/main*.c. What is printed loads to the same values. Passwords are compared, and never
+ * printed or told. libyaml's emitter writes the YAML. It knows no comments, so the help is put behind the
+ * lines afterwards: it folds no value, and each key has one line.
  */
 #include "conf/printer.h"
 
@@ -12,111 +13,177 @@
 #include "conf/value.h"
 #include "conf/verify.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yaml.h>
 
 #define HELP_COLUMN 44 /* where the help of a key begins */
 
-/* Prints one key in a line: lead, name, value, help. */
-static void
-line_print(FILE *to, const char *lead, const struct schema_key *key, const char *value)
-{
-	size_t width = strlen(lead) + strlen(key->name) + 2 + strlen(value);
+struct printer {
+	yaml_emitter_t emitter;
+	FILE *help;  /* takes a line for each line of the YAML; NULL: nobody reads it */
+	bool failed; /* memory is short; nothing is emitted from then on */
+};
 
-	fprintf(to, "%s%s: %s%*s# %s\n", lead, key->name, value,
-		width + 2 < HELP_COLUMN ? (int)(HELP_COLUMN - width) : 2, "", key->help);
+/* Emits the event, if it was made. */
+static void
+put(struct printer *p, int made, yaml_event_t *event)
+{
+	if (made && p->failed)
+		yaml_event_delete(event);
+	else
+		p->failed = p->failed || !made || !yaml_emitter_emit(&p->emitter, event);
 }
 
-#define LEAD_MAX 16
-
-/* Prints the keys of an item that have a value: the first one after lead, the others below it. */
 static void
-item_print(FILE *to, char *value, enum schema_scope scope, void *item, const char *lead)
+scalar_put(struct printer *p, const char *text, bool quoted)
 {
-	char below[LEAD_MAX];
-	char inner[LEAD_MAX + 2];
-	char **secret = scope_secret(scope, item);
-	bool named = false;
+	yaml_event_t event;
 
-	snprintf(below, sizeof(below), "%*s", (int)strlen(lead), "");
-	snprintf(inner, sizeof(inner), "%s  ", below);
+	put(p,
+		yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, -1, 1, 1,
+			quoted ? YAML_DOUBLE_QUOTED_SCALAR_STYLE : YAML_PLAIN_SCALAR_STYLE),
+		&event);
+}
+
+/* Whether the item has a password that is in no file or variable. */
+static bool
+hides_secret(enum schema_scope scope, const void *item)
+{
+	const struct schema_key *file = schema_find(scope, "password-file");
+	const struct schema_key *variable = schema_find(scope, "password-env");
+	char **secret = scope_secret(scope, (void *)item);
+
+	return secret != NULL && (*secret)[0] != '\0' && value_is_absent(file, scope_value(file, item)) &&
+	       value_is_absent(variable, scope_value(variable, item));
+}
+
+static void mapping_put(struct printer *p, enum schema_scope scope, const void *base);
+
+/* base: the mapping that contains the key */
+static void
+value_put(struct printer *p, const struct schema_key *key, const void *base)
+{
+	const void *field = scope_value(key, base);
+	bool items = schema_storage(key) == STORAGE_LIST, list = items || value_is_list(key);
+	size_t n = items ? scope_list_count(key, base) : value_count(key, field);
+	char text[VALUE_TEXT_MAX];
+	yaml_event_t event;
+
+	if (list)
+		put(p,
+			yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+				items ? YAML_BLOCK_SEQUENCE_STYLE : YAML_FLOW_SEQUENCE_STYLE),
+			&event);
+	for (size_t i = 0; i < n; i++) {
+		if (items)
+			mapping_put(p, key->inner, scope_list_item(key, base, i));
+		else if (schema_storage(key) == STORAGE_MAP)
+			mapping_put(p, key->inner, field);
+		else
+			scalar_put(p, text, value_text(text, key, field, i));
+	}
+	if (list)
+		put(p, yaml_sequence_end_event_initialize(&event), &event);
+}
+
+/* Whether an item of a list has no value for this key. */
+static bool
+is_left_out(const struct schema_key *key, const void *item)
+{
+	return !verify_applies(key, item) || value_is_absent(key, scope_value(key, item));
+}
+
+static void
+mapping_put(struct printer *p, enum schema_scope scope, const void *base)
+{
+	bool item = strchr(schema_scope_path(scope), '[') != NULL;
+	bool hides = hides_secret(scope, base);
+	const char *note = hides ? "; the password is not shown" : "";
+	yaml_event_t event;
+
+	put(p, yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE), &event);
 	for (size_t i = 0; i < schema_key_count; i++) {
 		const struct schema_key *key = &schema_keys[i];
+		bool hash = hides && key->type == TYPE_HASH; /* a user needs some */
 
-		if (key->scope != scope || !verify_applies(key, item) ||
-			value_is_absent(key, scope_value(key, item)))
+		if (key->scope != scope || (item && !hash && is_left_out(key, base)))
 			continue;
-		value_format(value, key, scope_value(key, item));
-		line_print(to, lead, key, value);
-		if (schema_storage(key) == STORAGE_MAP)
-			item_print(to, value, key->inner, scope_field(key, item), inner);
-		named = named || key->type == TYPE_FILE || key->type == TYPE_VARIABLE;
-		lead = below;
+		scalar_put(p, key->name, false);
+		if (p->help != NULL)
+			fprintf(p->help, "%s%s\n", key->help, note);
+		note = "";
+		if (hash)
+			scalar_put(p, "*", true);
+		else
+			value_put(p, key, base);
 	}
-	if (secret == NULL || (*secret)[0] == '\0' || named)
-		return;
-	/* A user needs some password or hash. */
-	fprintf(to,
-		scope == SCOPE_USER ? "%spassword-hash: \"*\" # which is not shown\n"
-				    : "%s# with a password, which is not shown\n",
-		below);
+	put(p, yaml_mapping_end_event_initialize(&event), &event);
 }
 
-static void
-list_print(FILE *to, char *value, const struct schema_key *list, const struct conf *conf)
+/* The YAML of this value, or with key NULL of all, for free(). NULL: out of memory. */
+static char *
+yaml_of(const struct schema_key *key, const void *base, FILE *help)
 {
-	size_t count = scope_list_count(list, conf);
+	struct printer p = {.help = help};
+	yaml_event_t event;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *to = open_memstream(&text, &n);
 
-	line_print(to, "", list, count == 0 ? "[]" : "");
-	for (size_t i = 0; i < count; i++)
-		item_print(to, value, list->inner, scope_list_item(list, conf, i), "  - ");
-}
-
-static void
-map_print(FILE *to, char *value, const struct schema_key *map, const void *base)
-{
-	line_print(to, "", map, "");
-	for (size_t i = 0; i < schema_key_count; i++) {
-		const struct schema_key *key = &schema_keys[i];
-
-		if (key->scope != map->inner)
-			continue;
-		value_format(value, key, scope_value(key, base));
-		line_print(to, "  ", key, value);
-	}
+	if (to == NULL)
+		return NULL;
+	p.failed = !yaml_emitter_initialize(&p.emitter);
+	yaml_emitter_set_output_file(&p.emitter, to);
+	yaml_emitter_set_unicode(&p.emitter, 1);
+	yaml_emitter_set_width(&p.emitter, -1);
+	put(&p, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING), &event);
+	put(&p, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1), &event);
+	if (key != NULL)
+		value_put(&p, key, base);
+	else
+		mapping_put(&p, SCOPE_ROOT, base);
+	put(&p, yaml_document_end_event_initialize(&event, 1), &event);
+	put(&p, yaml_stream_end_event_initialize(&event), &event);
+	yaml_emitter_delete(&p.emitter);
+	if (fclose(to) == 0 && !p.failed)
+		return text;
+	free(text);
+	return NULL;
 }
 
 int
 conf_print(const struct conf *conf, FILE *to)
 {
-	char *value = malloc(VALUE_TEXT_MAX);
+	char *helps = NULL;
+	size_t n = 0;
+	FILE *help = open_memstream(&helps, &n);
+	char *text = help != NULL ? yaml_of(NULL, conf, help) : NULL;
+	bool good = help != NULL && fclose(help) == 0 && text != NULL;
+	char *line = text, *said = helps;
 
-	if (value == NULL)
-		return -1;
-	for (size_t i = 0; i < schema_key_count; i++) {
-		const struct schema_key *key = &schema_keys[i];
+	if (!good)
+		errno = ENOMEM;
+	while (good && line[0] != '\0')
+		good = fprintf(to, "%-*s  # %s\n", HELP_COLUMN - 2, strsep(&line, "\n"),
+			       strsep(&said, "\n")) >= 0;
+	free(text);
+	free(helps);
+	return good && fflush(to) == 0 ? 0 : -1;
+}
 
-		if (key->scope != SCOPE_ROOT)
-			continue;
-		if (schema_storage(key) == STORAGE_LIST) {
-			list_print(to, value, key, conf);
-		} else if (schema_storage(key) == STORAGE_MAP) {
-			map_print(to, value, key, scope_value(key, conf));
-		} else {
-			value_format(value, key, scope_value(key, conf));
-			line_print(to, "", key, value);
-		}
-	}
-	free(value);
-	return fflush(to) == 0 && !ferror(to) ? 0 : -1;
+char *
+conf_print_key(const struct conf *conf, const char *name)
+{
+	return yaml_of(schema_find(SCOPE_ROOT, name), conf, NULL);
 }
 
 /*
  * ---- what a reload would change, and what of it needs a restart ----
  *
  * What can change is compared with what it is now; what cannot, with what it was at the start and still is.
- * Values are compared as the texts that conf_print() would write, so that no type needs a comparison of its
- * own.
+ * Values are compared as texts, so that no type needs a comparison of its own.
  */
 
 struct differ {
@@ -125,10 +192,9 @@ struct differ {
 	const struct conf *to;
 	void (*each)(void *arg, const struct conf_change *change);
 	void *arg;
-	char *was; /* VALUE_TEXT_MAX each */
-	char *is;
 	size_t layout; /* those that decide how a name lies at the master */
 	int restarts;
+	bool failed; /* memory was short */
 };
 
 /* A mapping as it was at the start, as it is now, and as it would be. from NULL: it is new. */
@@ -153,6 +219,32 @@ value_restarts(const struct differ *d, const struct schema_key *key, size_t item
 	return key->restart || (key->type == TYPE_GLOB && item < d->layout);
 }
 
+static bool
+values_equal(const struct schema_key *key, const void *was, const void *is)
+{
+	char a[VALUE_TEXT_MAX], b[VALUE_TEXT_MAX];
+	size_t n = value_count(key, was);
+	bool equal = n == value_count(key, is);
+
+	for (size_t i = 0; equal && i < n; i++) {
+		(void)value_text(a, key, was, i);
+		(void)value_text(b, key, is, i);
+		equal = strcmp(a, b) == 0;
+	}
+	return equal;
+}
+
+/* In one line, for free(). NULL: out of memory. */
+static char *
+value_line(const struct schema_key *key, const void *base)
+{
+	char *text = yaml_of(key, base, NULL);
+
+	if (text != NULL)
+		text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
 /* item: < 0: of no list */
 static void
 value_compare(struct differ *d, const struct schema_key *key, const struct three *of, long item)
@@ -160,15 +252,19 @@ value_compare(struct differ *d, const struct schema_key *key, const struct three
 	char path[SCHEMA_PATH_MAX];
 	bool restart = value_restarts(d, key, item < 0 ? 0 : (size_t)item);
 	const void *base = restart ? of->boot : of->from;
+	char *was, *is;
 
-	if (base == NULL)
+	if (base == NULL || values_equal(key, scope_value(key, base), scope_value(key, of->to)))
 		return;
-	value_format(d->was, key, scope_value(key, base));
-	value_format(d->is, key, scope_value(key, of->to));
-	if (strcmp(d->was, d->is) == 0)
-		return;
+	was = value_line(key, base);
+	is = value_line(key, of->to);
 	schema_path(path, key, item);
-	change_tell(d, path, d->was, d->is, restart);
+	if (was != NULL && is != NULL)
+		change_tell(d, path, was, is, restart);
+	else
+		d->failed = true;
+	free(was);
+	free(is);
 }
 
 static bool
@@ -282,14 +378,6 @@ conf_diff(const struct conf *boot, const struct conf *from, const struct conf *t
 
 	d.layout = conf_layout_rules(boot) > conf_layout_rules(to) ? conf_layout_rules(boot)
 								   : conf_layout_rules(to);
-	d.was = malloc(VALUE_TEXT_MAX);
-	d.is = malloc(VALUE_TEXT_MAX);
-	if (d.was != NULL && d.is != NULL) {
-		scope_compare(&d, SCOPE_ROOT, &(struct three){boot, from, to}, -1);
-	} else {
-		d.restarts = -1;
-	}
-	free(d.was);
-	free(d.is);
-	return d.restarts;
+	scope_compare(&d, SCOPE_ROOT, &(struct three){boot, from, to}, -1);
+	return d.failed ? -1 : d.restarts;
 }

@@ -1,5 +1,5 @@
 /*
- * text: which texts the keys of each type take, and how a text is written. A part of value.c.
+ * text: which texts the keys of each type take. A part of value.c.
  */
 #include "conf/text.h"
 
@@ -121,18 +121,4 @@ text_copy(const struct schema_key *key, const char *text, int64_t low, int64_t h
 	if (copy == NULL)
 		(void)value_refuse(why, key, text, fault != NULL ? fault : "does not fit into memory");
 	return copy;
-}
-
-size_t
-text_put(char out[VALUE_TEXT_MAX], size_t n, const char *text)
-{
-	out[n++] = '"';
-	for (; *text != '\0' && n + 4 < VALUE_TEXT_MAX; text++) {
-		if (*text == '"' || *text == '\\')
-			out[n++] = '\\';
-		out[n++] = *text;
-	}
-	out[n++] = '"';
-	out[n] = '\0';
-	return n;
 }

@@ -1,5 +1,5 @@
 /*
- * text: which texts the keys of each type take, and how a text is written. A part of value.c.
+ * text: which texts the keys of each type take. A part of value.c.
  */
 #ifndef CONF_TEXT_H
 #define CONF_TEXT_H
@@ -19,7 +19,5 @@ const char *text_fault(const char *text);
 /* A copy of the text, for free(), which has from low to high bytes, or none. NULL: why says what is wrong. */
 char *text_copy(const struct schema_key *key, const char *text, int64_t low, int64_t high,
 	char why[VALUE_WHY_MAX]) __attribute__((warn_unused_result));
-/* Writes the text, quoted, from out[n] on. Returns where it ends. */
-size_t text_put(char out[VALUE_TEXT_MAX], size_t n, const char *text);
 
 #endif

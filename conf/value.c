@@ -84,7 +84,13 @@ static void
 number_format(char *out, size_t room, enum value_type type, int64_t n)
 {
 	const struct unit *unit = units_of(type);
+	int64_t special;
+	const char *word = word_of(type, &special);
 
+	if (word != NULL && n == special) {
+		snprintf(out, room, "%s", word);
+		return;
+	}
 	if (type == TYPE_MODE) {
 		snprintf(out, room, "%04o", (unsigned)n);
 		return;
@@ -361,55 +367,66 @@ value_free(const struct schema_key *key, void *field)
 	memset(field, 0, sizeof(text));
 }
 
-static void
-text_format(char out[VALUE_TEXT_MAX], const char *text)
+bool
+value_is_list(const struct schema_key *key)
 {
-	(void)text_put(out, 0, text);
+	enum value_storage storage = schema_storage(key);
+
+	return storage == STORAGE_ADDRESSES || storage == STORAGE_TEXTS || storage == STORAGE_SET;
 }
 
-void
-value_format(char out[VALUE_TEXT_MAX], const struct schema_key *key, const void *field)
+size_t
+value_count(const struct schema_key *key, const void *field)
 {
-	char text[URL_TEXT_MAX] = "";
-	int64_t special;
-	const char *word = word_of(key->type, &special);
+	switch (schema_storage(key)) {
+	case STORAGE_ADDRESSES:
+		return ((const struct conf_addresses *)field)->count;
+	case STORAGE_TEXTS:
+		return ((const struct conf_texts *)field)->count;
+	case STORAGE_SET:
+		return (size_t)__builtin_popcount(*(const unsigned *)field);
+	default:
+		return 1;
+	}
+}
 
+bool
+value_text(char out[VALUE_TEXT_MAX], const struct schema_key *key, const void *field, size_t i)
+{
+	out[0] = '\0';
 	switch (schema_storage(key)) {
 	case STORAGE_TEXT:
-		text_format(out, *(char *const *)field);
-		break;
+		snprintf(out, VALUE_TEXT_MAX, "%s", *(char *const *)field);
+		return true;
 	case STORAGE_NUMBER:
-		number_format(text, sizeof(text), key->type, *(const int64_t *)field);
-		if (word != NULL && *(const int64_t *)field == special)
-			snprintf(text, sizeof(text), "%s", word);
-		snprintf(out, VALUE_TEXT_MAX, key->type == TYPE_MODE ? "\"%s\"" : "%s", text);
-		break;
+		number_format(out, VALUE_TEXT_MAX, key->type, *(const int64_t *)field);
+		return key->type == TYPE_MODE;
 	case STORAGE_FLAG:
 		snprintf(out, VALUE_TEXT_MAX, "%s", *(const bool *)field ? "yes" : "no");
-		break;
+		return false;
 	case STORAGE_CHOICE:
 		snprintf(out, VALUE_TEXT_MAX, "%s", value_words(key->type)[*(const int *)field]);
-		break;
+		return false;
 	case STORAGE_ADDRESS:
 		if (!value_is_absent(key, field))
-			address_format(text, field);
-		text_format(out, text);
-		break;
+			address_format(out, field);
+		return true;
 	case STORAGE_URL:
-		url_format(text, field);
-		text_format(out, text);
-		break;
+		url_format(out, field);
+		return true;
 	case STORAGE_ADDRESSES:
-		addresses_format(out, field);
-		break;
+		address_format(out, &((const struct conf_addresses *)field)->list[i]);
+		return true;
 	case STORAGE_TEXTS:
-		texts_format(out, field);
-		break;
+		snprintf(out, VALUE_TEXT_MAX, "%s", ((const struct conf_texts *)field)->list[i]);
+		return true;
 	case STORAGE_SET:
-		set_format(out, key->type, *(const unsigned *)field);
-		break;
+		snprintf(out, VALUE_TEXT_MAX, "%s", set_word(key->type, *(const unsigned *)field, i));
+		return false;
 	default:
-		out[0] = '\0';
+		/* A list or a mapping has no text of its own. */
+		assert(schema_storage(key) < STORAGE_LIST);
+		return false;
 	}
 }
 

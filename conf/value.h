@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #define VALUE_WHY_MAX  400
-#define VALUE_TEXT_MAX (9 * 4096) /* 32 globs, each byte of them escaped */
+#define VALUE_TEXT_MAX 4097 /* a path */
 
 /*
  * Parses text into the key's field, which value_init() has initialised. The new value replaces the old one;
@@ -27,8 +27,12 @@ bool value_init(const struct schema_key *key, void *field) __attribute__((warn_u
 void value_begin_list(const struct schema_key *key, void *field);
 void value_free(const struct schema_key *key, void *field);
 
-/* The value in the form of a file, quoted if YAML requires it, without passwords. */
-void value_format(char out[VALUE_TEXT_MAX], const struct schema_key *key, const void *field);
+/* Whether a value is a list of texts, and how many there are; any other value is one. */
+bool value_is_list(const struct schema_key *key);
+size_t value_count(const struct schema_key *key, const void *field);
+/* Text i of the value as value_parse() reads it, without passwords. True: it is in quotes in a file, as it
+ * might look like something else. */
+bool value_text(char out[VALUE_TEXT_MAX], const struct schema_key *key, const void *field, size_t i);
 
 /* Whether a text, an address or a URL is empty. */
 bool value_is_absent(const struct schema_key *key, const void *field);

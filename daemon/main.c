@@ -548,7 +548,11 @@ main(int argc, char **argv)
 	if (!m.options.test && !m.options.print_config) {
 		return main_serve(&m);
 	}
-	int failed = m.options.print_config && conf_print(m.boot, stdout) != 0 ? EX_SOFTWARE : EX_OK;
+	int failed = EX_OK;
+	if (m.options.print_config && conf_print(m.boot, stdout) != 0) {
+		failed = errno == ENOMEM ? EX_SOFTWARE : EX_IOERR;
+		fprintf(stderr, "holdfastd: --print-config: %s\n", strerror(errno));
+	}
 	if (m.options.test && !failed) {
 		failed = main_test(&m);
 	}

@@ -38,65 +38,30 @@ word_make(char *word)
 	}
 }
 
-/* The length of a printed line without its comment, which may change from version to version. */
-static size_t
-line_length(const char *line)
+/* FNV-1a. */
+static uint32_t
+hash_byte(uint32_t hash, char byte)
 {
-	size_t n = strcspn(line, "\n");
-	for (size_t i = n; i-- > 1;) {
-		if (line[i] == '#' && line[i - 1] == ' ') {
-			n = i;
-			break;
-		}
-	}
-	while (n > 0 && line[n - 1] == ' ') {
-		n--;
-	}
-	return n;
+	return (hash ^ (unsigned char)byte) * 16777619U;
 }
 
-static const char *
-line_next(const char *line)
-{
-	const char *end = strchr(line, '\n');
-	return end ? end + 1 : line + strlen(line);
-}
-
-/* The first line of a key at the top of a printed configuration; NULL: it has none. */
-static const char *
-key_find(const char *text, const char *key)
-{
-	size_t n = strlen(key);
-	for (; *text != '\0'; text = line_next(text)) {
-		if (strncmp(text, key, n) == 0 && text[n] == ':') {
-			return text + n + 1;
-		}
-	}
-	return NULL;
-}
-
-/* Describes the value behind the colon, with the indented lines that belong to it. */
+/* A short value in one line as it is, any other as a hash of its lines, indented as below their key. */
 static void
-value_describe(const char *line, char out[VALUE_MAX + 1])
+value_describe(const char *text, char out[VALUE_MAX + 1])
 {
-	const char *rest = line_next(line), *value = line + strspn(line, " ");
-	size_t n = line_length(line), skipped = (size_t)(value - line);
-	uint32_t hash = 2166136261U; /* FNV-1a */
-	n -= n < skipped ? n : skipped;
-	slice_text(out, VALUE_MAX + 1, (struct slice){value, n});
-	if (n > 0 && n <= VALUE_MAX && rest[0] != ' ' && !strpbrk(out, " ,=")) {
+	size_t n = strcspn(text, "\n");
+	uint32_t hash = 2166136261U;
+	slice_text(out, VALUE_MAX + 1, (struct slice){text, n});
+	if (n > 0 && n <= VALUE_MAX && strlen(text) == n + 1 && !strpbrk(out, " ,=")) {
 		return;
 	}
-	for (;;) {
-		for (size_t i = 0; i < n; i++) {
-			hash = (hash ^ (unsigned char)value[i]) * 16777619U;
+	for (const char *p = text; *p != '\0'; p++) {
+		if (p == text || p[-1] == '\n') {
+			hash = hash_byte(hash_byte(hash, ' '), ' ');
 		}
-		if (rest[0] != ' ') {
-			break;
+		if (*p != '\n') {
+			hash = hash_byte(hash, *p);
 		}
-		value = rest;
-		n = line_length(value);
-		rest = line_next(value);
 	}
 	snprintf(out, VALUE_MAX + 1, "%08x", hash);
 }
@@ -105,25 +70,22 @@ value_describe(const char *line, char out[VALUE_MAX + 1])
 static void
 settings_describe(const struct main *m, char *out, size_t room)
 {
-	char *text = NULL, value[VALUE_MAX + 1];
-	size_t n = 0, bytes = 0;
-	FILE *to = open_memstream(&text, &bytes);
-	bool printed = to && conf_print(m->conf, to) == 0;
-	printed = to && fclose(to) == 0 && printed;
+	char value[VALUE_MAX + 1];
+	size_t n = 0;
 	out[0] = '\0';
-	for (size_t i = 0; printed && i < sizeof shared_keys / sizeof *shared_keys && n < room; i++) {
-		const char *line = key_find(text, shared_keys[i]);
-		if (!line) {
+	for (size_t i = 0; i < sizeof shared_keys / sizeof *shared_keys && n < room; i++) {
+		char *text = conf_print_key(m->conf, shared_keys[i]);
+		if (!text) {
 			continue;
 		}
-		value_describe(line, value);
+		value_describe(text, value);
+		free(text);
 		n += (size_t)snprintf(out + n, room - n, "%s%s=%s", n > 0 ? "," : "", shared_keys[i], value);
 	}
 	/* What other hosts have to see is that this one does not do what its file says. */
 	if (m->pending[0] != '\0' && n < room) {
 		snprintf(out + n, room - n, "%srestart=needed", n > 0 ? "," : "");
 	}
-	free(text);
 	word_make(out);
 }
 

@@ -9,6 +9,7 @@ import socket
 import stat
 
 import harness
+import memoryshim
 import resp
 from harness import BRISK, LEASE_MS, boottime, expect, expect_between, expect_code, expect_not_before
 
@@ -53,6 +54,38 @@ def test_shipped_file(place):
     expect("lease: 10s" in printed, True, printed)
     again = write(place, "again.yml", printed)
     expect(run(place, "--print-config", "-c", again), (0, printed))
+
+
+def test_print_fails(place):
+    """--print-config that cannot write, or has no memory, says so, and prints nothing by halves"""
+    config = write(place, "good.yml", "masters: [ 'redis://h' ]\nusers: [ { name: a, unix-user: '*' } ]\n")
+    command = (harness.HOLDFASTD, "--print-config", "-c", config)
+    for where, why in (("/dev/full", "No space left on device"), ("&-", "Bad file descriptor")):
+        process = place.run("sh", "-c", 'exec "$@" >%s' % where, "sh", *command)
+        expect(process.wait(), os.EX_IOERR)
+        process.output.thread.join(harness.PATIENCE)
+        expect(process.output.text(), "holdfastd: --print-config: %s" % why)
+    memory = memoryshim.Memory(place, "print")
+
+    def printed():
+        process = place.run(*command, environment=memory.environment)
+        status = process.wait()
+        process.output.thread.join(harness.PATIENCE)
+        return status, process.output.text()
+
+    whole, asked = printed(), memory.asked
+    expect(whole[0], 0, whole[1])
+    seen = set()
+    for last in range(1, asked, 2):
+        memory.again(last)
+        status, text = printed()
+        wanted = {0: whole[1], os.EX_SOFTWARE: "holdfastd: --print-config: Cannot allocate memory"}.get(status)
+        if wanted is None:  # while it reads the file
+            expect(status == os.EX_CONFIG and re.search("out of memory|fit into memory", text) is not None, True, "request %d: %s" % (last, text))
+        else:
+            expect(text, wanted)
+        seen.add(status)
+    expect(os.EX_SOFTWARE in seen, True, str(seen))
 
 
 def test_options(place):

@@ -25,9 +25,9 @@ class Memory:
         own_allocator()
         path = os.path.join(place.path, "%s.memory" % name)
         with open(path, "wb") as stream:
-            stream.write(bytes(24))
+            stream.write(bytes(40))
         with open(path, "r+b") as stream:
-            self.page = mmap.mmap(stream.fileno(), 24)
+            self.page = mmap.mmap(stream.fileno(), 40)
         place.ends.append(self.page.close)
         self.environment = {"LD_PRELOAD": LIBRARY, "HOLDFAST_MEMORY": path}
 
@@ -43,6 +43,15 @@ class Memory:
     def failed(self):
         """Requests that got nothing."""
         return self.word(2)
+
+    @property
+    def asked(self):
+        """Requests."""
+        return self.word(3)
+
+    def again(self, last):
+        """For the next process: request `last` is the last one that succeeds."""
+        self.page[:] = struct.pack("=5q", 0, 0, 0, 0, last)
 
     def leave(self, more):
         """From now on the process gets so many bytes more; None: as many as it asks for."""

@@ -2,10 +2,11 @@
  * memory: an allocator that runs out, for one process and while it runs. Preloaded (LD_PRELOAD) into a
  * holdfastd by the end-to-end tests; linked into nothing.
  *
- * HOLDFAST_MEMORY names a file of three int64_t of this machine: how many bytes may be in use (0: any
- * number), how many are, and how many requests have failed. It is mapped: a write to the first is seen by the
- * next request, and what the process has in use can be read from the second. Without the variable nothing is
- * changed. What was asked for before the file was mapped is counted as well.
+ * HOLDFAST_MEMORY names a file of five int64_t of this machine: how many bytes may be in use (0: any
+ * number), how many are, how many requests have failed, how many there were, and which is the last that may
+ * succeed (0: any). It is mapped: a write to the first is seen by the next request, and what the process has
+ * in use can be read from the second. Without the variable nothing is changed. What was asked for before the
+ * file was mapped is counted as well.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,8 @@ static struct {
 	_Atomic int64_t most;
 	_Atomic int64_t used;
 	_Atomic int64_t failed;
+	_Atomic int64_t asked;
+	_Atomic int64_t last;
 } * memory_page;
 static _Atomic int64_t memory_before;
 
@@ -39,7 +42,7 @@ memory_map(void)
 	}
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	void *page = fd < 0 ? MAP_FAILED
-			    : mmap(NULL, 3 * sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+			    : mmap(NULL, sizeof *memory_page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
 		/* A test that thinks there is no memory must not pass. */
 		abort();
@@ -65,12 +68,15 @@ memory_size(void *p)
 	return p ? (int64_t)malloc_usable_size(p) : 0;
 }
 
-/* So many bytes more would be too many. */
+/* So many bytes more would be too many, or one request more. */
 static int
 memory_refuses(int64_t more)
 {
-	if (!memory_page || memory_page->most == 0 || more <= 0 ||
-		memory_page->used + more <= memory_page->most) {
+	if (!memory_page || more <= 0) {
+		return 0;
+	}
+	int late = ++memory_page->asked > memory_page->last && memory_page->last > 0;
+	if (!late && (memory_page->most == 0 || memory_page->used + more <= memory_page->most)) {
 		return 0;
 	}
 	memory_page->failed++;

@@ -8,6 +8,7 @@
 #include "conf/value.h"
 
 #include <check.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,7 +118,7 @@ START_TEST(what_is_printed_loads_back_to_the_same)
 	char *first = printed(conf);
 	struct conf *again = good(first);
 	char *second = printed(again);
-	const char *password = "    # with a password, which is not shown\n";
+	const char *password = "; the password is not shown";
 	char *line = strstr(first, password);
 
 	/* The password in the URL is the one thing that gets lost. */
@@ -158,6 +159,93 @@ START_TEST(what_is_printed_loads_back_to_the_same)
 }
 END_TEST
 
+/* Adds the text in quotes, as a file can have any. */
+static void
+quote(char *out, const char *text)
+{
+	char *end = out + strlen(out);
+
+	*end++ = '\'';
+	for (; *text != '\0'; text++) {
+		if (*text == '\'')
+			*end++ = '\'';
+		*end++ = *text;
+	}
+	strcpy(end, "'");
+}
+
+START_TEST(what_yaml_would_take_for_something_else_is_in_quotes)
+{
+	static const char *const odd[] = {"yes", "no", "true", "null", "~", "0x10", "0660", "1e3", ".5", "&a",
+		"!a", "a:", ":a", "#a", "a,b", "{a}", "-", "--", "|", ">", "%a", "@a", "`a", "'", "\"a\"",
+		"a\\\\b", "=", "<<", "[a]", "2026-11-30", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x94\x92", "?",
+		"*a", "*"};
+	char text[4096] = "rules:\n";
+	struct conf *conf, *again;
+	char *first, *second;
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+		strcat(text, "- match: ");
+		quote(text, odd[i]);
+		strcat(text, "\n");
+	}
+	conf = good(text);
+	first = printed(conf);
+	again = good(first);
+	second = printed(again);
+	ck_assert_str_eq(first, second);
+	ck_assert_uint_eq(again->rule_count, sizeof(odd) / sizeof(*odd));
+	for (size_t i = 0; i < again->rule_count; i++)
+		ck_assert_str_eq(again->rules[i].match, odd[i]);
+	free(first);
+	free(second);
+	conf_free(conf);
+	conf_free(again);
+}
+END_TEST
+
+/* Behind blanks libyaml would fold a line, if it were told a width. */
+START_TEST(a_long_text_stays_on_its_line)
+{
+	char path[2048] = "/", text[2 * sizeof(path)] = "", line[2 * sizeof(path)];
+	struct conf *conf, *again;
+	char *first;
+
+	while (strlen(path) < 1024)
+		strcat(path, "a: b  # c, \xc3\xa9 ");
+	strcat(text, "log: { to: ");
+	quote(text, path);
+	strcat(text, " }\n");
+	conf = good(text);
+	first = printed(conf);
+	again = good(first);
+	ck_assert_str_eq(again->log.to, path);
+	snprintf(line, sizeof(line), "\n  to: \"%s\"  # ", path);
+	ck_assert_ptr_nonnull(strstr(first, line));
+	free(first);
+	conf_free(conf);
+	conf_free(again);
+}
+END_TEST
+
+/* No file can hold one. */
+START_TEST(a_newline_is_printed_as_an_escape)
+{
+	struct conf *conf = good("");
+	char *text;
+
+	free(conf->log.to);
+	conf->log.to = strdup("/a\n\tb");
+	text = printed(conf);
+	ck_assert_ptr_nonnull(strstr(text, "\n  to: \"/a\\n\\tb\""));
+	ck_assert_ptr_null(conf_parse("f.yml", text, strlen(text), &errors));
+	ck_assert_uint_eq(errors.count, 1);
+	ck_assert_ptr_nonnull(strstr(errors.text[0], "log.to: \"/a\\n\\tb\" has a control character"));
+	free(text);
+	conf_free(conf);
+}
+END_TEST
+
 START_TEST(the_environment_has_to_be_text_too)
 {
 	static const char *const wrong[] = {"/tmp/\xe9", "/tmp/a\nb"};
@@ -169,6 +257,53 @@ START_TEST(the_environment_has_to_be_text_too)
 		ck_assert_ptr_nonnull(strstr(errors.text[0],
 			i == 0 ? "is not UTF-8; set it in the file" : "has a control character; set it"));
 	}
+}
+END_TEST
+
+START_TEST(a_full_disk_is_told)
+{
+	struct conf *conf = good("");
+
+	for (int mode = 0; mode < 2; mode++) {
+		FILE *full = fopen("/dev/full", "w");
+
+		ck_assert_ptr_nonnull(full);
+		setvbuf(full, NULL, mode == 0 ? _IOFBF : _IONBF, BUFSIZ);
+		errno = 0;
+		ck_assert_int_eq(conf_print(conf, full), -1);
+		ck_assert_int_eq(errno, ENOSPC);
+		fclose(full);
+	}
+	conf_free(conf);
+}
+END_TEST
+
+/* Daemons tell each other these. */
+START_TEST(one_key_is_printed_without_help)
+{
+	static const struct {
+		const char *key, *value;
+	} rows[] = {
+		{"lease", "90s\n"},
+		{"namespace", "\"site-a\"\n"},
+		{"http", "[]\n"},
+		{"handoff", "streak: 1\ntime: 2s\n"},
+		{"masters",
+			"- url: \"redis://h:6379/0\"\n- cluster:\n    name: \"c\"\n    nodes: [\"a:6379\", "
+			"\"b:2\"]\n    replicas-ack: yes\n- url: \"redis://i:6379/0\"\n"},
+	};
+	struct conf *conf = good("namespace: site-a\nlease: 90s\nhandoff: { streak: 1, time: 2s }\n"
+				 "masters: [ 'redis://h', cluster: { name: c, nodes: [ a, 'b:2' ] }, "
+				 "'redis://:hunter2@i' ]\n");
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char *text = conf_print_key(conf, rows[i].key);
+
+		ck_assert_ptr_nonnull(text);
+		ck_assert_str_eq(text, rows[i].value);
+		free(text);
+	}
+	conf_free(conf);
 }
 END_TEST
 
@@ -594,7 +729,12 @@ main(void)
 
 	tcase_add_checked_fixture(tcase, environment_set, NULL);
 	tcase_add_test(tcase, what_is_printed_loads_back_to_the_same);
+	tcase_add_test(tcase, what_yaml_would_take_for_something_else_is_in_quotes);
+	tcase_add_test(tcase, a_long_text_stays_on_its_line);
+	tcase_add_test(tcase, a_newline_is_printed_as_an_escape);
 	tcase_add_test(tcase, the_environment_has_to_be_text_too);
+	tcase_add_test(tcase, a_full_disk_is_told);
+	tcase_add_test(tcase, one_key_is_printed_without_help);
 	tcase_add_test(tcase, no_password_is_printed);
 	tcase_add_test(tcase, the_shipped_files_are_the_defaults);
 	tcase_add_test(tcase, every_key_is_in_the_shipped_file);
