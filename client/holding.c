@@ -102,13 +102,12 @@ static void
 holding_announced(struct holding *h, struct slice loss)
 {
 	char why[WIRE_TEXT_MAX];
-	const char *space = memchr(loss.p, ' ', loss.n);
 
+	(void)take_loss(why, loss);
 	if (!h->lost) {
-		(void)snprintf(h->word, sizeof(h->word), "%.*s",
-			(int)(space == NULL ? loss.n : (size_t)(space - loss.p)), loss.p);
+		slice_text(h->word, sizeof(h->word), slice_word(&loss));
 	}
-	holding_lose(h, slice_of(take_loss(why, loss)));
+	holding_lose(h, slice_of(why));
 }
 
 static void

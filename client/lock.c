@@ -39,11 +39,10 @@ no_answer(const struct wire *w)
 const char *
 take_loss(char out[WIRE_TEXT_MAX], struct slice told)
 {
-	const char *space = memchr(told.p, ' ', told.n);
-	size_t n = space == NULL ? told.n : (size_t)(space - told.p);
+	struct slice word = slice_word(&told);
 
-	(void)snprintf(out, WIRE_TEXT_MAX, "%.*s%s%.*s", (int)n, told.p, space == NULL ? "" : ":",
-		(int)(told.n - n), told.p + n);
+	(void)snprintf(
+		out, WIRE_TEXT_MAX, "%.*s%s%.*s", SLICE_ARG(word), told.n > 0 ? ": " : "", SLICE_ARG(told));
 	return out;
 }
 

@@ -396,21 +396,14 @@ answer_get_int(const struct answer *map, const char *key, int64_t absent)
 enum code
 answer_code(const struct answer *answer, struct slice *rest)
 {
-	struct slice word = answer->text;
-	const char *blank = word.n == 0 ? NULL : memchr(word.p, ' ', word.n);
+	struct slice text = answer->text, word = slice_word(&text);
 
 	*rest = answer->text;
-	if (answer->type != ANSWER_ERROR || word.n == 0)
-		return CODE_COUNT;
-	if (blank != NULL)
-		word.n = (size_t)(blank - word.p);
-	for (int code = 0; code < CODE_COUNT; code++) {
-		size_t skip = word.n + (blank != NULL);
-
-		if (!slice_equal(word, slice_of(code_word((enum code)code))))
-			continue;
-		*rest = (struct slice){answer->text.p + skip, answer->text.n - skip};
-		return (enum code)code;
+	for (int code = 0; code < CODE_COUNT && answer->type == ANSWER_ERROR; code++) {
+		if (slice_equal(word, slice_of(code_word((enum code)code)))) {
+			*rest = text;
+			return (enum code)code;
+		}
 	}
 	return CODE_COUNT;
 }

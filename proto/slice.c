@@ -80,6 +80,19 @@ number_hex(char c)
 	return -1;
 }
 
+struct slice
+slice_word(struct slice *text)
+{
+	const char *blank = text->n > 0 ? memchr(text->p, ' ', text->n) : NULL;
+	struct slice word = {text->p, blank != NULL ? (size_t)(blank - text->p) : text->n};
+
+	if (text->n > 0) {
+		text->p += word.n + (blank != NULL);
+		text->n -= word.n + (blank != NULL);
+	}
+	return word;
+}
+
 const char *
 slice_endpoint(struct slice text, struct slice *host, struct slice *port)
 {

@@ -91,6 +91,9 @@ const char *slice_endpoint(struct slice text, struct slice *host, struct slice *
  * NUL, or text that does not fit. */
 ptrdiff_t slice_decode(char *out, size_t room, struct slice text);
 
+/* Cuts the first word off the text, and the blank behind it. */
+struct slice slice_word(struct slice *text);
+
 /* How far two words are apart: insertions, deletions, replacements and swaps of neighbours. Both have at most
  * WORD_BYTES_MAX bytes. */
 #define WORD_BYTES_MAX 32

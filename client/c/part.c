@@ -218,13 +218,12 @@ static void
 part_lose_one(struct part *part, struct slice reason)
 {
 	struct holdfast_error error;
-	const char *space = memchr(reason.p, ' ', reason.n);
-	struct slice word = {reason.p, space == NULL ? reason.n : (size_t)(space - reason.p)};
+	struct slice word = slice_word(&reason);
 	char code[sizeof(error.code)];
 
 	slice_text(code, sizeof(code), word);
 	(void)error_set(&error, HOLDFAST_LOST, code, "the lock %.200s is lost: %.*s%s%.*s", part->name,
-		SLICE_ARG(word), space == NULL ? "" : ":", (int)(reason.n - word.n), reason.p + word.n);
+		SLICE_ARG(word), reason.n > 0 ? ": " : "", SLICE_ARG(reason));
 	if (part->lock->state == LOCK_HELD) {
 		seen_tell(part->lock->hf, part, HOLDFAST_LOSS, clock_ms() - part->granted_ms, error.text);
 	}
@@ -572,18 +571,6 @@ part_refused(struct part *part, struct slice word, struct slice text, int64_t no
 	part_fail(part, part->repeated, HOLDFAST_REFUSED, code, text);
 }
 
-/* The first word of an error, and the text behind it. */
-static struct slice
-error_word(const struct answer *answer, struct slice *text)
-{
-	const char *space = memchr(answer->text.p, ' ', answer->text.n);
-	size_t n = space == NULL ? answer->text.n : (size_t)(space - answer->text.p);
-
-	*text = space == NULL ? (struct slice){answer->text.p, 0}
-			      : (struct slice){space + 1, answer->text.n - n - 1};
-	return (struct slice){answer->text.p, n};
-}
-
 static void
 part_told(struct part *part, int64_t sent_ms, int64_t valid_ms, int64_t now_ms)
 {
@@ -694,7 +681,8 @@ part_extended(struct part *part, enum asked what, int64_t sent_ms, const struct 
 	} else if (part->state == PART_HELD && part_gone(part, answer)) {
 		(void)error_copy(error, &lock->error);
 	} else if (answer->type == ANSWER_ERROR && error->status == HOLDFAST_OK) {
-		word = error_word(answer, &text);
+		text = answer->text;
+		word = slice_word(&text);
 		slice_text(code, sizeof(code), word);
 		(void)error_set(error, HOLDFAST_REFUSED, code, "cannot %s the lock %.200s: %s: %.*s", verb,
 			part->name, code, SLICE_ARG(text));
@@ -748,7 +736,8 @@ part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct an
 		} else if (answer->type == ANSWER_NULL) {
 			part_refused(part, SLICE(""), SLICE(""), now_ms);
 		} else if (answer->type == ANSWER_ERROR) {
-			word = error_word(answer, &text);
+			text = answer->text;
+			word = slice_word(&text);
 			if (part->state == PART_WAITS && is_unannounced(text)) {
 				part_lock_again(part, now_ms);
 			} else {

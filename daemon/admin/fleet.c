@@ -503,7 +503,7 @@ fleet_take_answer(struct fleet *fleet, struct slice text)
 {
 	struct slice from, rest = text;
 	uint64_t number;
-	line_next_word(&rest); /* the code */
+	slice_word(&rest); /* the code */
 	if (!message_head(&rest, &from, &number)) {
 		fleet->context->stats->inbox_ignored++;
 		return;

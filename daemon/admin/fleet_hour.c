@@ -123,8 +123,7 @@ hour_verb(struct context *context, struct connection *c, const struct command *c
 static bool
 wait_take(struct slice *text, struct hour_minute *out)
 {
-	const char *end = memchr(text->p, ' ', text->n);
-	struct slice one = {text->p, end ? (size_t)(end - text->p) : text->n};
+	struct slice one = slice_word(text);
 	const char *colon = memchr(one.p, ':', one.n);
 	int64_t bucket, count;
 	if (!colon ||
@@ -134,8 +133,6 @@ wait_take(struct slice *text, struct hour_minute *out)
 		return false;
 	}
 	out->waits[bucket] += (uint64_t)count;
-	text->p += one.n + (end ? 1 : 0);
-	text->n -= one.n + (end ? 1 : 0);
 	return true;
 }
 

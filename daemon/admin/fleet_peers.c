@@ -32,16 +32,6 @@ text_next_line(struct slice *text, struct slice *line)
 }
 
 struct slice
-line_next_word(struct slice *line)
-{
-	const char *end = line->n > 0 ? memchr(line->p, ' ', line->n) : NULL;
-	size_t n = end ? (size_t)(end - line->p) : line->n;
-	struct slice word = {line->p, n};
-	*line = (struct slice){line->p + n + !!end, line->n - n - !!end};
-	return word;
-}
-
-struct slice
 line_daemon(struct slice line)
 {
 	const char *colon = line.n > 0 ? memchr(line.p, ':', line.n) : NULL;
@@ -139,25 +129,25 @@ int64_t
 line_next_number(struct slice *line)
 {
 	int64_t n;
-	return number_parse(line_next_word(line), 0, INT64_MAX / 2, &n) ? n : 0;
+	return number_parse(slice_word(line), 0, INT64_MAX / 2, &n) ? n : 0;
 }
 
 void
 peer_describe_public(struct fleet_peer *peer, struct slice *about)
 {
-	slice_text(peer->host, sizeof peer->host, line_next_word(about));
-	slice_text(peer->version, sizeof peer->version, line_next_word(about));
+	slice_text(peer->host, sizeof peer->host, slice_word(about));
+	slice_text(peer->version, sizeof peer->version, slice_word(about));
 	peer->pid = line_next_number(about);
 	peer->begun_s = line_next_number(about);
-	slice_text(peer->settings, sizeof peer->settings, line_next_word(about));
-	slice_text(peer->address, sizeof peer->address, line_next_word(about));
+	slice_text(peer->settings, sizeof peer->settings, slice_word(about));
+	slice_text(peer->address, sizeof peer->address, slice_word(about));
 }
 
 void
 peer_describe(struct fleet_peer *peer, struct slice *about)
 {
 	peer_describe_public(peer, about);
-	struct slice secret = line_next_word(about);
+	struct slice secret = slice_word(about);
 	slice_text(peer->secret, sizeof peer->secret, is_daemon_id(secret) ? secret : SLICE(""));
 }
 
@@ -203,7 +193,7 @@ peers_take(struct fleet_peers *peers, unsigned master, const struct lookup_answe
 		peers->list[i].listed &= ~bit;
 	}
 	while (text_next_line(&text, &line)) {
-		struct slice id = line_next_word(&line);
+		struct slice id = slice_word(&line);
 		int64_t deadline_us = line_next_number(&line);
 		if (!is_daemon_id(id) || deadline_us <= answer->time_us) {
 			continue;
@@ -214,7 +204,7 @@ peers_take(struct fleet_peers *peers, unsigned master, const struct lookup_answe
 		if (!peer) {
 			continue;
 		}
-		line_next_word(&line); /* the format */
+		slice_word(&line); /* the format */
 		peer->listed |= bit;
 		peer->expires_ms = peer->expires_ms == INT64_MAX
 					   ? INT64_MAX

@@ -45,7 +45,6 @@ void peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms);
 
 /* A line of what a master says: words separated by one space. False: that was all. */
 bool text_next_line(struct slice *text, struct slice *line);
-struct slice line_next_word(struct slice *line);
 /* 0: the word is no number. */
 int64_t line_next_number(struct slice *line);
 bool is_daemon_id(struct slice id);

@@ -72,7 +72,7 @@ refusals_take(
 	}
 	refusals_forget(refusals, now_ms); /* so that there is room */
 	while (text_next_line(&text, &line)) {
-		struct slice id = line_next_word(&line);
+		struct slice id = slice_word(&line);
 		int64_t left_ms = (line_next_number(&line) - answer->time_us) / 1000;
 		if (!is_daemon_id(id) || left_ms <= 0) {
 			continue;

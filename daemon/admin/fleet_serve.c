@@ -40,8 +40,8 @@ message_digits(struct slice digits, uint64_t *out)
 bool
 message_head(struct slice *text, struct slice *from, uint64_t *number)
 {
-	*from = line_next_word(text);
-	if (!message_digits(line_next_word(text), number) || from->n != DAEMON_ID_MAX - 1) {
+	*from = slice_word(text);
+	if (!message_digits(slice_word(text), number) || from->n != DAEMON_ID_MAX - 1) {
 		return false;
 	}
 	for (size_t i = 0; i < from->n; i++) {
@@ -82,8 +82,8 @@ serve_queue(struct fleet *fleet, unsigned master, struct slice text)
 		fleet->context->stats->inbox_forged++;
 		return;
 	}
-	if (!message_head(&text, &from, &number) || !number_parse(line_next_word(&text), 2, 3, &protocol) ||
-		!number_parse(line_next_word(&text), 1, FLEET_PAGE_BYTES, &bytes)) {
+	if (!message_head(&text, &from, &number) || !number_parse(slice_word(&text), 2, 3, &protocol) ||
+		!number_parse(slice_word(&text), 1, FLEET_PAGE_BYTES, &bytes)) {
 		fleet->context->stats->inbox_ignored++;
 		return;
 	}

@@ -214,8 +214,8 @@ guard_longest_ms(const struct fleet *fleet, int64_t now_ms)
 static void
 picture_owner(struct picture *picture, struct slice line)
 {
-	struct slice owner = line_next_word(&line);
-	struct slice left = line_next_word(&line), permits = line_next_word(&line);
+	struct slice owner = slice_word(&line);
+	struct slice left = slice_word(&line), permits = slice_word(&line);
 	const char *colon = memchr(owner.p, ':', owner.n);
 	struct owner one = {.votes = 1};
 	if (!colon || !number_parse(left, 0, INT64_MAX, &one.left_ms) ||
@@ -410,12 +410,12 @@ write_foreign(struct buffer *out, int protocol, const struct picture *picture)
 		reply_write_null(out, protocol);
 		return;
 	}
-	line_next_word(&line);
-	if (!number_parse(line_next_word(&line), -2, INT64_MAX, &left_ms)) {
+	slice_word(&line);
+	if (!number_parse(slice_word(&line), -2, INT64_MAX, &left_ms)) {
 		left_ms = -1;
 	}
-	line_next_word(&line);
-	struct slice type = line_next_word(&line);
+	slice_word(&line);
+	struct slice type = slice_word(&line);
 	reply_write_map(out, protocol, 3);
 	reply_write_pair_bulk(out, "key", line);
 	reply_write_pair_bulk(out, "type", type);
@@ -434,7 +434,7 @@ write_queue(const struct fleet *fleet, struct buffer *out, int protocol, struct 
 	reply_write_array(out, n);
 	while (text_next_line(&queue, &line)) {
 		reply_write_map(out, protocol, 3);
-		write_daemon(fleet, out, line_next_word(&line));
+		write_daemon(fleet, out, slice_word(&line));
 		reply_write_pair_bulk(out, "form", line);
 	}
 }

@@ -8,16 +8,9 @@
 bool
 roster_take(struct slice *text, struct slice *name)
 {
-	const char *blank;
-
-	while (text->n > 0 && *text->p == ' ') {
-		text->p++;
-		text->n--;
-	}
-	blank = text->n > 0 ? memchr(text->p, ' ', text->n) : NULL;
-	*name = (struct slice){text->p, blank ? (size_t)(blank - text->p) : text->n};
-	text->p += name->n;
-	text->n -= name->n;
+	do {
+		*name = slice_word(text);
+	} while (name->n == 0 && text->n > 0);
 	return name->n > 0;
 }
 

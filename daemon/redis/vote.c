@@ -456,12 +456,7 @@ decode_row(int64_t first, int64_t skipped, const struct call *call, struct vote 
 static bool
 number_cut(struct slice *text, int64_t *n)
 {
-	const char *blank = text->n > 0 ? memchr(text->p, ' ', text->n) : NULL;
-	struct slice digits = {text->p, blank != NULL ? (size_t)(blank - text->p) : text->n};
-	size_t gone = digits.n + (blank != NULL);
-	text->p += gone;
-	text->n -= gone;
-	return text_number(digits, n);
+	return text_number(slice_word(text), n);
 }
 
 /* What a reply tells once for all its calls. */

@@ -38,27 +38,13 @@ owner_fits(struct slice owner)
 	return true;
 }
 
-/* Cuts the first owner off the text. */
-static struct slice
-owner_cut(struct slice *owners)
-{
-	const char *blank = memchr(owners->p, ' ', owners->n);
-	size_t n = blank == NULL ? owners->n : (size_t)(blank - owners->p), gone = n + (blank != NULL);
-	struct slice owner = {owners->p, n};
-
-	assert(owners->n > 0);
-	owners->p += gone;
-	owners->n -= gone;
-	return owner;
-}
-
 bool
 previous_owners_fit(struct slice owners)
 {
 	if (owners.n > 0 && owners.p[owners.n - 1] == ' ')
 		return false;
 	for (unsigned i = 0; i < PREVIOUS_OWNERS_MAX && owners.n > 0; i++) {
-		if (!owner_fits(owner_cut(&owners)))
+		if (!owner_fits(slice_word(&owners)))
 			return false;
 	}
 	return owners.n == 0;
@@ -72,7 +58,7 @@ previous_owners_write(
 
 	memcpy(out, latest.p, n);
 	for (unsigned i = 1; i < PREVIOUS_OWNERS_MAX && owners.n > 0; i++) {
-		struct slice owner = owner_cut(&owners);
+		struct slice owner = slice_word(&owners);
 
 		out[n++] = ' ';
 		memcpy(out + n, owner.p, owner.n);

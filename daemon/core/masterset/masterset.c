@@ -341,22 +341,11 @@ places_ours(const struct core *core, char *out, size_t room)
 		n += (size_t)snprintf(out + n, room - n, "%s%s", i > 0 ? " " : "", core->masters[i].place);
 }
 
-/* The first word of a list of places, which moves behind it; n == 0: that was all. */
-static struct slice
-place_next(struct slice *list)
-{
-	const char *end = list->n > 0 ? memchr(list->p, ' ', list->n) : NULL;
-	struct slice place = {list->p, end != NULL ? (size_t)(end - list->p) : list->n};
-
-	*list = (struct slice){list->p + place.n + (end != NULL), list->n - place.n - (end != NULL)};
-	return place;
-}
-
 static bool
 place_in(struct slice place, struct slice list)
 {
 	while (list.n > 0)
-		if (slice_equal(place_next(&list), place))
+		if (slice_equal(slice_word(&list), place))
 			return true;
 	return false;
 }
@@ -373,7 +362,7 @@ places_only(char out[LIST_MAX], struct slice list, struct slice other)
 	size_t n = 0;
 
 	out[0] = '\0';
-	while ((place = place_next(&rest)).n > 0 && n < LIST_MAX)
+	while ((place = slice_word(&rest)).n > 0 && n < LIST_MAX)
 		if (!place_in(place, other))
 			n += (size_t)snprintf(
 				out + n, LIST_MAX - n, "%s%.*s", n > 0 ? " " : "", SLICE_ARG(place));

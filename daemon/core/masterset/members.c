@@ -38,23 +38,6 @@ members_place(char out[MASTERSET_PLACE_MAX], const char *where)
 	out[n] = '\0';
 }
 
-/* The text up to the next blank, cut off together with the blank. */
-static struct slice
-word_cut(struct slice *text)
-{
-	const char *blank;
-	struct slice word = *text;
-
-	if (text->n == 0)
-		return word;
-	blank = memchr(text->p, ' ', text->n);
-	if (blank != NULL)
-		word.n = (size_t)(blank - text->p);
-	text->p += word.n + (blank != NULL);
-	text->n -= word.n + (blank != NULL);
-	return word;
-}
-
 static bool
 generation_read(struct slice word, int64_t *generation)
 {
@@ -97,30 +80,30 @@ member_read(struct slice word, uint64_t *id, bool *came, struct slice *way)
 static void
 places_read(struct slice text, struct members *members)
 {
-	struct slice word = word_cut(&text);
+	struct slice word = slice_word(&text);
 
 	assert(members->left_n == 0);
 	for (unsigned i = 0; i < members->n && word.n > 0 && !slice_equal(word, slice_of("|")); i++) {
 		members->places[i] = word;
-		word = word_cut(&text);
+		word = slice_word(&text);
 	}
 	if (!slice_equal(word, slice_of("|")))
 		return;
 	while (text.n > 0 && members->left_n < MEMBERS_LEFT_MAX)
-		members->left[members->left_n++] = word_cut(&text);
+		members->left[members->left_n++] = slice_word(&text);
 }
 
 bool
 members_read(struct slice set, struct slice places, struct members *members)
 {
 	*members = (struct members){0};
-	if (set.n >= MASTERSET_TEXT_MAX || !generation_read(word_cut(&set), &members->generation))
+	if (set.n >= MASTERSET_TEXT_MAX || !generation_read(slice_word(&set), &members->generation))
 		return false;
 	while (set.n > 0 && members->n < MEMBERS_MAX) {
 		uint64_t id;
 		unsigned i = members->n;
 
-		if (!member_read(word_cut(&set), &id, &members->came[i], &members->ways[i]) ||
+		if (!member_read(slice_word(&set), &id, &members->came[i], &members->ways[i]) ||
 			members_find(members, id) >= 0)
 			return false;
 		members->ids[i] = id;

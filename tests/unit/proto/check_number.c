@@ -119,6 +119,20 @@ START_TEST(percent_escapes_are_decoded)
 }
 END_TEST
 
+START_TEST(words_are_cut_off_with_their_blank)
+{
+	static const char *const words[] = {"broken", "", "an", "administrator"};
+	struct slice text = SLICE("broken  an administrator"), none = {NULL, 0};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		ck_assert(slice_equal(slice_word(&text), slice_of(words[i])));
+	ck_assert_uint_eq(text.n, 0);
+	ck_assert_uint_eq(slice_word(&text).n, 0);
+	ck_assert_uint_eq(slice_word(&none).n, 0);
+	ck_assert(none.p == NULL);
+}
+END_TEST
+
 START_TEST(words_nearly_right_are_near)
 {
 	static const struct {
@@ -139,5 +153,6 @@ main(void)
 {
 	return SUITE_RUN("number", NULL, NULL, numbers_print_and_read_back, everything_else_is_no_number,
 		a_range_includes_its_ends, only_its_own_bytes_are_read, hexadecimal_digits_are_twenty_two,
-		host_and_port_are_divided, percent_escapes_are_decoded, words_nearly_right_are_near);
+		host_and_port_are_divided, percent_escapes_are_decoded, words_are_cut_off_with_their_blank,
+		words_nearly_right_are_near);
 }
