@@ -56,13 +56,8 @@ task_kill(const struct options *o, const struct address *a)
 		wire_ask(&wire, "SESSION", "KILL", number_text(number, o->token));
 		answer = wire_answer(&wire);
 		if (answer == NULL || answer->type != ANSWER_INT) {
-			struct slice rest;
-
 			status = take_refusal(&wire, answer, "cannot kill the session");
-			if (answer != NULL && answer->type == ANSWER_ERROR &&
-				answer_code(answer, &rest) == CODE_ERR) {
-				status = STATUS_NO;
-			}
+			status = answer_is_error(answer, CODE_ERR) ? STATUS_NO : status;
 		} else if (o->json) {
 			status = json_output_print("{s:I, s:I}", "session", (json_int_t)o->token, "holds",
 				(json_int_t)answer->n);

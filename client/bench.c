@@ -229,7 +229,7 @@ static bool
 client_recovered(struct load *load, struct client *p, const struct answer *answer)
 {
 	struct slice rest;
-	enum code code = answer->type == ANSWER_ERROR ? answer_code(answer, &rest) : CODE_COUNT;
+	enum code code = answer_code(answer, &rest);
 
 	if (code == CODE_DRAINING) {
 		(void)snprintf(p->wire.why, sizeof(p->wire.why), "the daemon is shutting down");

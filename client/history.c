@@ -159,14 +159,12 @@ task_history(const struct options *o, const struct address *a)
 	struct wire wire = {.fd = -1};
 	struct history history = {.o = o};
 	const struct answer *answer;
-	struct slice rest;
 	int status = take_hello(&wire, a, "holdfast");
 
 	host_text(history.host);
 	if (status == STATUS_DONE) {
 		history.holds = history_ask(&history, &wire, o->here, &answer);
-		if (!o->here && answer != NULL && answer->type == ANSWER_ERROR &&
-			answer_code(answer, &rest) == CODE_ERR) {
+		if (!o->here && answer_is_error(answer, CODE_ERR)) {
 			/* A daemon of an earlier version does not know FLEET. */
 			(void)snprintf(history.why, sizeof(history.why), "only this daemon was asked: %.*s",
 				SLICE_ARG(answer->text));

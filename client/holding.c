@@ -162,7 +162,7 @@ check_read(struct holding *h, const struct answer *answer)
 		holding_lose(h, SLICE("the daemon does not know of it any more"));
 		return;
 	}
-	code = answer->type == ANSWER_ERROR ? answer_code(answer, &rest) : CODE_COUNT;
+	code = answer_code(answer, &rest);
 	if (code == CODE_LOST) {
 		holding_announced(h, rest);
 		return;
@@ -369,8 +369,7 @@ holding_release(struct holding *h)
 	/* The answers to outstanding CHECKs come first. */
 	for (size_t due = h->due + h->also->count + 1; due > 0; due--) {
 		answer = wire_wait(h->wire, until_ms);
-		if (answer != NULL && answer->type == ANSWER_ERROR &&
-			answer_code(answer, &rest) == CODE_LOST) {
+		if (answer != NULL && answer_code(answer, &rest) == CODE_LOST) {
 			holding_announced(h, rest);
 		}
 	}

@@ -105,13 +105,9 @@ silent_why(char *out, size_t room, const char *text, bool unasked)
 static bool
 pages_refused(struct pages *pages)
 {
-	struct slice rest;
-	enum code code = pages->answer != NULL && pages->answer->type == ANSWER_ERROR
-				 ? answer_code(pages->answer, &rest)
-				 : CODE_COUNT;
-	bool unknown = code == CODE_ERR && (pages->rows || pages->fleet);
+	bool unknown = answer_is_error(pages->answer, CODE_ERR) && (pages->rows || pages->fleet);
 
-	if (pages->begun || (!unknown && (code != CODE_NOPERM || !pages->fleet))) {
+	if (pages->begun || (!unknown && (!answer_is_error(pages->answer, CODE_NOPERM) || !pages->fleet))) {
 		return false;
 	}
 	if (pages->fleet) {

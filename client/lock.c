@@ -342,10 +342,8 @@ grant_find(struct wire *w, const struct options *o, struct grant *g)
 bool
 take_away(const struct wire *w, const struct answer *answer, bool came)
 {
-	struct slice rest;
-
 	if (answer != NULL) {
-		return answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_DRAINING;
+		return answer_is_error(answer, CODE_DRAINING);
 	}
 	return w->away || (came && w->ended && !w->denied && !w->foreign);
 }
@@ -354,10 +352,7 @@ take_away(const struct wire *w, const struct answer *answer, bool came)
 static void
 read_grant(struct wire *w, const struct options *o, struct grant *g, struct reached *at, int64_t sent_ms)
 {
-	struct slice rest;
-	bool held = at->answer != NULL && at->answer->type == ANSWER_ERROR &&
-		    answer_code(at->answer, &rest) == CODE_HELD;
-	bool found = at->back && held;
+	bool found = at->back && answer_is_error(at->answer, CODE_HELD);
 
 	at->granted = found ? grant_find(w, o, g) : grant_read(o, at->answer, sent_ms, g);
 	if (at->granted && (found || o->also.count > 0 || clock_ms() - sent_ms > AT_ONCE_MS) &&

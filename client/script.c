@@ -96,15 +96,6 @@ run_is_around(const struct options *o)
 	       strcmp(name, o->name) == 0;
 }
 
-/* Whether the session of the outer `run` is gone, and with it the lock. */
-static bool
-run_is_over(const struct answer *answer)
-{
-	struct slice rest;
-
-	return answer != NULL && answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_ERR;
-}
-
 /* Joins the script's session: that of the outer `run`, or that of a process. */
 static int
 session_join(struct wire *w, const struct options *o, const struct address *a, bool around)
@@ -132,7 +123,8 @@ session_join(struct wire *w, const struct options *o, const struct address *a, b
 		(void)close(pidfd);
 	}
 	answer = wire_answer(w);
-	if (around && run_is_over(answer)) {
+	/* The session of the outer run is gone, and with it the lock. */
+	if (around && answer_is_error(answer, CODE_ERR)) {
 		message("%s is lost: the daemon does not know the session of this run any more", o->name);
 		return STATUS_LOST;
 	}

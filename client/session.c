@@ -107,14 +107,14 @@ answer_take(struct session *s, const struct answer *answer, bool *known)
 	s->answers++;
 	if (s->answers == 1) {
 		answer = wire_welcomed(s->wire, s->a, answer);
-		s->refused = answer != NULL && failed ? answer_code(answer, &rest) : CODE_COUNT;
+		s->refused = answer != NULL ? answer_code(answer, &rest) : CODE_COUNT;
 		if (s->refused != CODE_COUNT) {
 			slice_text(s->wire->why, sizeof(s->wire->why), rest);
 		}
 		return answer != NULL && !failed;
 	}
 	if (s->answers == 2 && s->secret[0] != '\0') {
-		*known = !failed || answer_code(answer, &rest) != CODE_ERR;
+		*known = !answer_is_error(answer, CODE_ERR);
 		return !failed || !*known;
 	}
 	return true;

@@ -118,13 +118,9 @@ info_print(struct slice text)
 static int
 info_refusal(const struct wire *w, const struct options *o, const struct answer *answer)
 {
-	struct slice rest;
 	int status = take_refusal(w, answer, "cannot ask for INFO");
 
-	return o->name != NULL && answer != NULL && answer->type == ANSWER_ERROR &&
-			       answer_code(answer, &rest) == CODE_ERR
-		       ? STATUS_NO
-		       : status;
+	return o->name != NULL && answer_is_error(answer, CODE_ERR) ? STATUS_NO : status;
 }
 
 int

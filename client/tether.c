@@ -87,9 +87,7 @@ static int
 tether_anchor(struct tether *t, const struct taking *taking, const struct grant *g)
 {
 	const struct answer *answer;
-	struct slice rest;
 	struct wire w;
-	bool old;
 	int status;
 
 	for (;;) {
@@ -105,8 +103,9 @@ tether_anchor(struct tether *t, const struct taking *taking, const struct grant 
 		return t->anchor >= 0 ? STATUS_DONE : STATUS_INTERNAL;
 	}
 	/* A daemon that does not know of anchors goes by the supervisor alone. */
-	old = answer != NULL && answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_ERR;
-	status = old ? STATUS_DONE : take_refusal(&w, answer, "cannot tie the lock to the command");
+	status = answer_is_error(answer, CODE_ERR)
+			 ? STATUS_DONE
+			 : take_refusal(&w, answer, "cannot tie the lock to the command");
 	wire_close(&w);
 	return status;
 }

@@ -409,6 +409,14 @@ answer_code(const struct answer *answer, struct slice *rest)
 }
 
 bool
+answer_is_error(const struct answer *answer, enum code code)
+{
+	struct slice rest;
+
+	return answer != NULL && answer->type == ANSWER_ERROR && answer_code(answer, &rest) == code;
+}
+
+bool
 answer_is_push(const struct answer *answer, const char *name, size_t count)
 {
 	return answer->type == ANSWER_PUSH && answer->count >= count && answer->count > 0 &&

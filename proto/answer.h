@@ -86,6 +86,9 @@ bool answer_is_token(const struct answer *answer);
 /* The code at the start of an error; CODE_COUNT: an unknown code. *rest: the text after it. */
 enum code answer_code(const struct answer *answer, struct slice *rest);
 
+/* Whether the answer, or NULL, is an error with this code. */
+bool answer_is_error(const struct answer *answer, enum code code);
+
 /* True for a push of this name with at least `count` elements, the name included. */
 bool answer_is_push(const struct answer *answer, const char *name, size_t count);
 

@@ -627,8 +627,8 @@ part_granted(struct part *part, const struct answer *told, size_t count, int64_t
 static bool
 part_gone(struct part *part, const struct answer *answer)
 {
-	struct slice text = {NULL, 0};
-	enum code code = answer->type == ANSWER_ERROR ? answer_code(answer, &text) : CODE_COUNT;
+	struct slice text;
+	enum code code = answer_code(answer, &text);
 
 	if (answer->type == ANSWER_NULL || code == CODE_NOTHELD) {
 		part_lose(part, SLICE("unknown the daemon does not know of it any more"));
@@ -698,7 +698,7 @@ part_released(struct part *part, const struct answer *answer, int64_t now_ms)
 		part_unlock(part, now_ms);
 		return;
 	}
-	if (answer->type == ANSWER_ERROR && answer_code(answer, &text) == CODE_LOST) {
+	if (answer_code(answer, &text) == CODE_LOST) {
 		part_lose(part, text);
 	}
 	part_done(part);
