@@ -100,6 +100,24 @@ take_hello(struct wire *w, const struct address *a, const char *label)
 	return STATUS_DONE;
 }
 
+const struct answer *
+take_join(struct wire *w, const struct taking *t, const char *secret, size_t n, const char *const *words)
+{
+	const struct answer *answer;
+
+	if (!wire_open(w, t->a)) {
+		return NULL;
+	}
+	wire_hello(w, t->a, t->label);
+	wire_ask(w, "SESSION", "JOIN", secret);
+	wire_ask_words(w, n, words);
+	answer = wire_welcome(w, t->a);
+	for (int i = 0; i < 2 && answer != NULL && answer->type != ANSWER_ERROR; i++) {
+		answer = wire_answer(w);
+	}
+	return answer;
+}
+
 static void
 ask_lock(struct wire *w, const struct options *o, int64_t wait_ms)
 {

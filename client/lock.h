@@ -48,6 +48,11 @@ bool take_lock(struct wire *w, const struct taking *t, struct grant *g, int *sta
 int take_hello(struct wire *w, const struct address *a, const char *label)
 	__attribute__((warn_unused_result));
 
+/* Opens *w for the session with this secret, and asks one thing. The answer to that, or an error before it;
+ * NULL: w->why. */
+const struct answer *take_join(struct wire *w, const struct taking *t, const char *secret, size_t n,
+	const char *const *words) __attribute__((warn_unused_result));
+
 /* Whether this answer (NULL: none) means that the daemon is absent or about to end, or that the connection
  * was cut: then it may be asked again. came: the daemon has served this client before, so its absence will
  * pass. */

@@ -4,7 +4,6 @@
  */
 #include "client/nest.h"
 
-#include "client/hello.h"
 #include "client/lock.h"
 #include "client/options.h"
 #include "daemon/base/clock.h"
@@ -12,30 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool
-nest_check(struct wire *w, const struct taking *t, const char *secret, const char *token, struct grant *g)
-{
-	const struct answer *answer;
-	int64_t sent_ms = clock_ms();
-
-	wire_hello(w, t->a, t->label);
-	wire_ask(w, "SESSION", "JOIN", secret);
-	wire_ask(w, "CHECK", t->o->name, "TOKEN", token);
-	for (int i = 0; i < 2; i++) {
-		answer = wire_answer(w);
-		if (answer == NULL || answer->type == ANSWER_ERROR) {
-			return false;
-		}
-	}
-	answer = wire_answer(w);
-	if (answer == NULL || !answer_is_ms(answer)) {
-		return false;
-	}
-	g->granted_ms = sent_ms;
-	g->expire_ms = sent_ms + answer->n;
-	return true;
-}
 
 /* The value of HOLDFAST_KIND for the command. */
 static const char *
@@ -141,6 +116,7 @@ bool
 nest_join(struct wire *w, const struct taking *t, struct grant *g)
 {
 	const char *secret = getenv("HOLDFAST_SESSION");
+	const struct answer *answer;
 	char token[NUMBER_TEXT_MAX];
 
 	if (secret == NULL || strlen(secret) > SECRET_BYTES_MAX || !around_us(t->o->name, token) ||
@@ -149,7 +125,10 @@ nest_join(struct wire *w, const struct taking *t, struct grant *g)
 		return false;
 	}
 	(void)snprintf(g->secret, sizeof(g->secret), "%s", secret);
-	if (wire_open(w, t->a) && nest_check(w, t, secret, token, g)) {
+	g->granted_ms = clock_ms();
+	answer = take_join(w, t, secret, 4, (const char *const[]){"CHECK", t->o->name, "TOKEN", token});
+	if (answer != NULL && answer_is_ms(answer)) {
+		g->expire_ms = g->granted_ms + answer->n;
 		return true;
 	}
 	wire_close(w);

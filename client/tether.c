@@ -4,7 +4,6 @@
  */
 #include "client/tether.h"
 
-#include "client/hello.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
@@ -67,22 +66,6 @@ wire_take(struct wire *w)
 	return fd;
 }
 
-/* The answer to the last of three requests; an error before it. NULL: w->why. */
-static const struct answer *
-anchor_ask(struct wire *w, const struct taking *t, const char *secret)
-{
-	const struct answer *answer;
-
-	wire_hello(w, t->a, t->label);
-	wire_ask(w, "SESSION", "JOIN", secret);
-	wire_ask(w, "SESSION", "ANCHOR");
-	answer = wire_welcome(w, t->a);
-	for (int i = 0; i < 2 && answer != NULL && answer->type != ANSWER_ERROR; i++) {
-		answer = wire_answer(w);
-	}
-	return answer;
-}
-
 static int
 tether_anchor(struct tether *t, const struct taking *taking, const struct grant *g)
 {
@@ -91,7 +74,7 @@ tether_anchor(struct tether *t, const struct taking *taking, const struct grant 
 	int status;
 
 	for (;;) {
-		answer = wire_open(&w, taking->a) ? anchor_ask(&w, taking, g->secret) : NULL;
+		answer = take_join(&w, taking, g->secret, 2, (const char *const[]){"SESSION", "ANCHOR"});
 		if (!take_away(&w, answer, false) || clock_ms() >= g->expire_ms) {
 			break;
 		}
