@@ -387,34 +387,24 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 {
 	struct waiting waiting;
 	struct reached at;
-	int64_t tried_ms;
-	bool came = false, answered;
 
 	waiting_start(&waiting, t->o, t->a, clock_ms());
-	for (;;) {
+	do {
 		*sent_ms = 0;
-		answered = false;
-		tried_ms = clock_ms();
-		at = (struct reached){.what = "", .back = came && t->script};
+		at = (struct reached){.what = "", .back = waiting.came && t->script};
 		if (wire_open(w, t->a)) {
 			wire_guard(w);
 			*sent_ms = clock_ms();
 			send_requests(w, t, g->secret, waiting_left_ms(&waiting));
 			waiting_hello(&waiting, w);
 			if (read_preface(w, t, g, &at)) {
-				answered = came = true;
 				at.answer = waiting_answer(&waiting, w);
 				at.cycle = waiting.cycle;
 				read_grant(w, t->o, g, &at, *sent_ms);
 			}
 		}
-		if (at.granted || !take_away(w, at.answer, came) ||
-			!waiting_daemon(&waiting, at.answer == NULL ? w->why : NULL, tried_ms, answered)) {
-			waiting_back(&waiting, at.granted || at.answer != NULL);
-			return at;
-		}
-		wire_close(w);
-	}
+	} while (waiting_again(&waiting, w, at.answer));
+	return at;
 }
 
 bool

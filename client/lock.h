@@ -83,6 +83,9 @@ struct waiting {
 	int64_t over_ms;    /* CLOCK_BOOTTIME: the end of the wait; INT64_MAX: none */
 	int64_t away_ms;    /* no master or no daemon since then; 0: both are there */
 	int64_t pause_ms;   /* before the next attempt to reach the daemon */
+	int64_t tried_ms;   /* this attempt began */
+	bool answered;      /* the daemon was there in this attempt */
+	bool came;          /* or in any */
 	bool reported_away; /* a message says that the daemon is away */
 	bool people;        /* stderr is a terminal, and -q was not given */
 	bool tells;         /* says who holds the lock: once without a terminal, on each change to people */

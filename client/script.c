@@ -307,31 +307,21 @@ await_open(struct wire *w, const struct options *o, const struct address *a)
 {
 	const struct answer *answer;
 	struct waiting waiting;
-	int64_t tried_ms;
-	bool came = false, answered;
 
 	waiting_start(&waiting, o, a, clock_ms());
-	for (;;) {
+	do {
 		answer = NULL;
-		answered = false;
-		tried_ms = clock_ms();
 		if (wire_open(w, a)) {
 			wire_hello(w, a, "holdfast");
 			ask_await(w, o, waiting_left_ms(&waiting));
 			waiting_hello(&waiting, w);
 			answer = wire_welcome(w, a);
 			if (answer != NULL && answer->type != ANSWER_ERROR) {
-				answered = came = true;
 				answer = waiting_answer(&waiting, w);
 			}
 		}
-		if (!take_away(w, answer, came) ||
-			!waiting_daemon(&waiting, answer == NULL ? w->why : NULL, tried_ms, answered)) {
-			waiting_back(&waiting, answer != NULL);
-			return answer;
-		}
-		wire_close(w);
-	}
+	} while (waiting_again(&waiting, w, answer));
+	return answer;
 }
 
 int

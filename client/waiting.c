@@ -141,6 +141,7 @@ waiting_start(struct waiting *w, const struct options *o, const struct address *
 	memset(w, 0, sizeof(*w));
 	w->o = o;
 	w->a = a;
+	w->tried_ms = now_ms;
 	w->tells = !o->quiet;
 	w->people = w->tells && isatty(STDERR_FILENO) == 1;
 	w->reported_position = -1;
@@ -259,7 +260,8 @@ cycle_check(struct waiting *w, char *why, size_t room)
 	return !w->cycle;
 }
 
-void
+/* If a daemon serves this client: tells people that it is back, if they know that it was away. */
+static void
 waiting_back(struct waiting *w, bool served)
 {
 	if (w->reported_away && served) {
@@ -360,17 +362,18 @@ waiting_hello(struct waiting *w, struct wire *wire)
 	}
 }
 
-bool
-waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool answered)
+/* The daemon is absent for the reason in why; NULL: it is shutting down. */
+static bool
+waiting_daemon(struct waiting *w, const char *why)
 {
 	int64_t now = clock_ms(), limit = w->o->master_wait_ms, until = w->over_ms;
 
 	/* The daemon was there meanwhile. */
-	if (answered && now - tried_ms >= FIRST_MS) {
+	if (w->answered && now - w->tried_ms >= FIRST_MS) {
 		w->away_ms = 0;
 	}
 	if (w->away_ms == 0) {
-		w->away_ms = answered ? now : tried_ms;
+		w->away_ms = w->answered ? now : w->tried_ms;
 		w->pause_ms = 0;
 		if (until > now && !w->o->quiet) {
 			message("%s; waiting for it", why != NULL ? why : "the daemon is shutting down");
@@ -389,6 +392,19 @@ waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool answer
 		w->next_ms = clock_ms() + FIRST_MS; /* waiting_back() */
 	}
 	return true;
+}
+
+bool
+waiting_again(struct waiting *w, struct wire *wire, const struct answer *answer)
+{
+	if (take_away(wire, answer, w->came) && waiting_daemon(w, answer == NULL ? wire->why : NULL)) {
+		wire_close(wire);
+		w->tried_ms = clock_ms();
+		w->answered = false;
+		return true;
+	}
+	waiting_back(w, answer != NULL);
+	return false;
 }
 
 /* False if the wait is given up. Then why says the reason: no master answers, or (cycle) the lock is held for
@@ -429,6 +445,7 @@ waiting_answer(struct waiting *w, struct wire *wire)
 {
 	int64_t overdue_ms = w->over_ms == INT64_MAX ? INT64_MAX : w->over_ms + OVERDUE_MS;
 
+	w->answered = w->came = true;
 	for (;;) {
 		const struct answer *answer =
 			wire_wait(wire, w->next_ms < overdue_ms ? w->next_ms : overdue_ms);

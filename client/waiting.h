@@ -24,18 +24,15 @@ int64_t waiting_left_ms(const struct waiting *w);
  */
 void waiting_hello(struct waiting *w, struct wire *wire);
 
-/* The daemon is absent for the reason in why; NULL: it is shutting down. tried_ms (CLOCK_BOOTTIME) is when
- * this attempt to reach it began; answered: it was there then. Blocks until it is time to ask again. False if
- * the wait is given up. */
-bool waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool answered)
+/* Whether the requests have to be sent again, since the last answer (NULL: none) means that the daemon is
+ * absent, or about to end. Blocks until it is time for that, and closes the wire. False also if the wait is
+ * given up. */
+bool waiting_again(struct waiting *w, struct wire *wire, const struct answer *answer)
 	__attribute__((warn_unused_result));
 
-/* If a daemon serves this client: tells people that it is back, if they know that it was away. */
-void waiting_back(struct waiting *w, bool served);
-
-/* Blocks until LOCK or LATCH AWAIT is answered on wire, and keeps people informed meanwhile. NULL: no answer,
- * or the wait is given up; wire->why says the reason: no master answers, the daemon does not, or (cycle) the
- * lock is held for an ancestor of this process and the wait has no end. */
+/* HELLO is answered. Blocks until LOCK or LATCH AWAIT is answered on wire, and keeps people informed
+ * meanwhile. NULL: no answer, or the wait is given up; wire->why says the reason: no master answers, the
+ * daemon does not, or (cycle) the lock is held for an ancestor of this process and the wait has no end. */
 const struct answer *waiting_answer(struct waiting *w, struct wire *wire) __attribute__((warn_unused_result));
 
 #endif
