@@ -269,12 +269,7 @@ client_answered(struct load *load, struct client *p, const struct answer *answer
 	if (answer->type == ANSWER_PUSH) {
 		return;
 	}
-	if (answer->type == ANSWER_TEXT && answer->text.n < sizeof(p->secret)) {
-		memcpy(p->secret, answer->text.p, answer->text.n);
-		p->secret[answer->text.n] = '\0';
-		return;
-	}
-	if (client_recovered(load, p, answer)) {
+	if (session_secret(p->secret, answer) || client_recovered(load, p, answer)) {
 		return;
 	}
 	if (answer->type != ANSWER_INT) {

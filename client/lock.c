@@ -185,18 +185,6 @@ read_optional(struct wire *w, struct reached *at, bool *done)
 	return at->answer != NULL;
 }
 
-static bool
-read_secret(struct wire *w, struct grant *g, struct reached *at)
-{
-	if (!read_answer(w, at, "cannot ask for the session's secret") || at->answer->type != ANSWER_TEXT ||
-		at->answer->text.n >= sizeof(g->secret)) {
-		return false;
-	}
-	memcpy(g->secret, at->answer->text.p, at->answer->text.n);
-	g->secret[at->answer->text.n] = '\0';
-	return true;
-}
-
 /* Reads the answers before LOCK's. True: none of them is an error that matters. */
 static bool
 read_preface(struct wire *w, const struct taking *t, struct grant *g, struct reached *at)
@@ -214,7 +202,9 @@ read_preface(struct wire *w, const struct taking *t, struct grant *g, struct rea
 		}
 	} else if ((g->secret[0] != '\0' && !read_optional(w, at, &at->back)) ||
 		   (t->pidfd >= 0 && !read_optional(w, at, &done)) ||
-		   !read_answer(w, at, "cannot ask to be told of a loss") || !read_secret(w, g, at)) {
+		   !read_answer(w, at, "cannot ask to be told of a loss") ||
+		   !read_answer(w, at, "cannot ask for the session's secret") ||
+		   !session_secret(g->secret, at->answer)) {
 		return false;
 	}
 	if (!read_optional(w, at, &done)) {

@@ -32,6 +32,16 @@ session_ask_grace(struct wire *w)
 		number_text(ms, w->local ? SESSION_GRACE_LOCAL_MS : SESSION_GRACE_TCP_MS));
 }
 
+bool
+session_secret(char secret[SECRET_BYTES_MAX + 1], const struct answer *answer)
+{
+	if (answer->type != ANSWER_TEXT || answer->text.n > SECRET_BYTES_MAX) {
+		return false;
+	}
+	slice_text(secret, SECRET_BYTES_MAX + 1, answer->text);
+	return true;
+}
+
 void
 session_start(struct session *s, struct wire *w, const struct address *a, const char *label,
 	const char *secret, bool pushes)

@@ -46,6 +46,9 @@ int64_t session_pause_after(int64_t pause_ms);
 /* Asks for the grace. Its answer is the secret, or an error: then the session ends with its connection. */
 void session_ask_grace(struct wire *w);
 
+/* Takes the secret from an answer to SESSION SECRET or GRACE. False: it is another answer. */
+bool session_secret(char secret[SECRET_BYTES_MAX + 1], const struct answer *answer);
+
 enum session_state { SESSION_THERE, SESSION_AWAY, SESSION_CONNECTING, SESSION_HELLO };
 
 enum session_news {

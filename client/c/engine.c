@@ -286,18 +286,6 @@ engine_return(struct holdfast *hf, bool event, int64_t now_ms)
 /* ---- answers ---- */
 
 static void
-engine_session_answer(struct holdfast *hf, enum asked what, const struct answer *answer)
-{
-	if (what == ASKED_GRACE) {
-		/* If no such grace is allowed, the bound process alone keeps the session. */
-		hf->secret[0] = '\0';
-		if (answer->type == ANSWER_TEXT && answer->text.n < sizeof(hf->secret)) {
-			slice_text(hf->secret, sizeof(hf->secret), answer->text);
-		}
-	}
-}
-
-static void
 engine_answer(struct holdfast *hf, const struct answer *answer, int64_t now_ms)
 {
 	struct request *request = STAILQ_FIRST(&hf->requests);
@@ -307,10 +295,11 @@ engine_answer(struct holdfast *hf, const struct answer *answer, int64_t now_ms)
 		return;
 	}
 	STAILQ_REMOVE_HEAD(&hf->requests, next);
-	if (request->part == NULL) {
-		engine_session_answer(hf, request->what, answer);
-	} else {
+	if (request->part != NULL) {
 		part_answer(request->part, request->what, request->sent_ms, answer, now_ms);
+	} else if (request->what == ASKED_GRACE && !session_secret(hf->secret, answer)) {
+		/* No such grace is allowed: the bound process alone keeps the session. */
+		hf->secret[0] = '\0';
 	}
 	free(request);
 }
