@@ -44,6 +44,7 @@ struct progress {
 	uint64_t grants;
 	uint64_t answers;
 	struct promises promises;
+	uint64_t failed[RULE_COUNT]; /* seeds, by what they broke */
 };
 
 /* What all of them share. */
@@ -137,8 +138,10 @@ run_share(const struct options *o, unsigned share, struct board *board)
 			printf("seed %" PRIu64 ": %s, hash %016" PRIx64 ", %" PRIu64 " grants, %" PRIu64
 			       " answers, slowest progress %" PRId64 " ms%s%s\n",
 				seed, out.good ? "good" : "FAILED", out.hash, out.grants, out.answers,
-				out.worst_us / 1000, out.good ? "" : ": ", out.why);
+				out.worst_us / 1000, out.good ? "" : ": ", out.failure.why);
 		fflush(stdout);
+		if (!out.good && rule_of(out.failure.why) < RULE_COUNT)
+			progress->failed[rule_of(out.failure.why)]++;
 		if (!out.good)
 			return 1;
 	}
@@ -154,23 +157,23 @@ static const char legend[] = "In a trace: #n is the attempt of a lease, or the n
 			     "client) or abandoned (cut off). Times are the world's; a daemon counts whole "
 			     "ms by a clock of its own.\n";
 
+/* What it failed by comes last. */
 static void
 show_failure(const struct options *o, uint64_t seed)
 {
 	struct plan plan;
-	struct outcome_of_run out;
-	draw(o, seed, &plan);
-	if (o->shrink) {
-		run_shrink(&plan);
-		printf("seed %" PRIu64 ", shrunk: daemons, clients and times are those of a smaller world\n",
-			seed);
-	}
-	run_print(&plan, o->lines);
-	run_apart(&plan, &out);
 	char text[320];
+	draw(o, seed, &plan);
+	if (o->shrink)
+		run_shrink(&plan);
 	plan_text(&plan, text, sizeof(text));
+	if (o->shrink)
+		printf("seed %" PRIu64
+		       ", shrunk: daemons, clients and times are those of a smaller world, which may "
+		       "fail by another rule: %s\n",
+			seed, text);
 	printf("%s", legend);
-	printf("seed %" PRIu64 ", shrunk to %s\n  %s\n", seed, text, out.why);
+	run_print(&plan, o->lines);
 }
 
 /* An assertion ends the job it is in, so that only its parent can tell the others. */
@@ -221,10 +224,13 @@ main(int argc, char **argv)
 		sum.grants += board->progress[i].grants;
 		sum.answers += board->progress[i].answers;
 		promises_add(&sum.promises, &board->progress[i].promises);
+		for (unsigned rule = 0; rule < RULE_COUNT; rule++)
+			sum.failed[rule] += board->progress[i].failed[rule];
 	}
+	promises_print(&sum.promises);
+	rules_print(sum.failed);
 	if (!good)
 		show_failure(&o, board->failed);
-	promises_print(&sum.promises);
 	printf("sim: %" PRIu64 " seeds, %" PRIu64 " of class A, %" PRIu64 " grants, %" PRIu64
 	       " answers: %s\n",
 		sum.done, sum.bound, sum.grants, sum.answers, good ? "nothing found" : "FAILED");

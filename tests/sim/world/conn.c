@@ -186,6 +186,7 @@ conn_run(struct conn *c)
 {
 	struct world *w = c->world;
 	const struct request *r = &c->current;
+	w->moment.asks = c;
 	if (!id_client_asks(c))
 		return;
 	trace_request(c, r);
@@ -282,6 +283,7 @@ host_closes(void *arg, uint64_t how, void *data)
 	static const char *const words[] = {
 		[END_CLEAN] = "clean", [END_GONE] = "gone", [END_ABANDONED] = "abandoned"};
 	c->n = 0;
+	w->moment.asks = c;
 	trace_line(
 		&w->trace, w->now_us, "c%u > d%u closed, %s", c->client->index, c->host->index, words[how]);
 	/* Its client may have taken the grace back just before it left. */
@@ -321,6 +323,7 @@ host_finishes(void *arg, uint64_t a, void *data)
 		return;
 	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u no more requests", c->client->index,
 		c->host->index);
+	c->world->moment.asks = c;
 	waits_finish(c->world, c);
 	bundles_finished(c->world, c);
 	latches_finished(c->world, c);
@@ -569,11 +572,12 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 		return;
 	}
 	struct conn *c = conn_find(h, id);
+	w->moment.told = c;
 	if (id_client_takes(c, id, reply))
 		return;
 	trace_reply(c, reply);
 	if (!c->busy || !c->open) {
-		world_fail(w, "d%u answers c%u, who asked nothing", h->index, c->client->index);
+		world_fail(w, "one answer: d%u answers c%u, who asked nothing", h->index, c->client->index);
 		return;
 	}
 	checker_reply(w, c, reply);
@@ -606,12 +610,14 @@ conn_push(struct host *h, conn_id id, const struct push *push)
 	struct world *w = h->world;
 	struct conn *c = conn_find(h, id);
 	static const char *const words[] = {"grant", "failed", "lost"};
+	w->moment.told = c;
 	trace_line(&w->trace, w->now_us, "d%u > c%u push %s %.*s %.*s %" PRId64 " %" PRId64, h->index,
 		c->client->index, words[push->type], (int)push->id.n, push->id.n > 0 ? push->id.p : "",
 		(int)push->name.n, push->name.n > 0 ? push->name.p : "", push->token,
 		push->type == PUSH_GRANT ? push->ms : -1);
 	if (!c->open)
-		world_fail(w, "d%u pushes to c%u, whose connection is gone", h->index, c->client->index);
+		world_fail(w, "one answer: d%u pushes to c%u, whose connection is gone", h->index,
+			c->client->index);
 	checker_push(w, c, push);
 	if (resp2_client_push(c, push))
 		return;

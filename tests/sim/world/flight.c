@@ -255,6 +255,7 @@ flight_run(struct flight *f)
 		     f->calls[0].op == CALL_ADOPT;
 	for (size_t i = 0; keeps && i < f->n; i++)
 		there[i] = master_answers_lease_there(s, daemon_id, &f->calls[i]);
+	moment_runs(s, &f->calls[0]);
 	struct turns turns;
 	turns_before(&turns, s, daemon_id, f->calls, f->n);
 	struct effects effects;

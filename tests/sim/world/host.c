@@ -465,6 +465,10 @@ perform_note(struct host *h, const struct note *n)
 		rollout_leased(h, checker_name_of(n->name));
 		ballot_leased(h, checker_name_of(n->name));
 	}
+	bool locks = strncmp(names[n->type], "lock.", 5) == 0 || strncmp(names[n->type], "lease.", 6) == 0;
+	if (locks && n->name.n > 0)
+		h->world->last_notes[h->index][checker_name_of(n->name)] =
+			(struct last_note){names[n->type], h->world->now_us, n->ms};
 	trace_line(&h->world->trace, h->world->now_us,
 		"d%u     %s m%d %.*s session %" PRIu64 " token %" PRId64 " ttl %" PRId64 " %s", h->index,
 		names[n->type], n->master, (int)n->name.n, n->name.n > 0 ? n->name.p : "", n->session,
@@ -543,6 +547,7 @@ host_step(struct host *h, struct event *event)
 	assert(h->alive && h->paused_until_us <= w->now_us && h->actions.n == 0);
 	struct now now = host_now(h);
 	refusals_before(h);
+	moment_step(w, h, event);
 	w->lost_here[h->index] = w->released_here[h->index] = false;
 	core_step(h->core, now, event, &h->actions);
 	core_check(h->core, now.ms);
@@ -563,6 +568,7 @@ host_step(struct host *h, struct event *event)
 	foresee(h);
 	for (size_t i = 0; i < h->actions.n; i++)
 		perform(h, &h->actions.list[i]);
+	w->moment.told = NULL;
 	h->actions.n = 0;
 	owed_releases_step(h);
 	checker_step(w, h, now.ms);

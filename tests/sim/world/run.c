@@ -1,6 +1,7 @@
 /* run: see run.h. */
 #include "tests/sim/world/run.h"
 
+#include "tests/sim/world/picture.h"
 #include "tests/sim/world/world.h"
 
 #include <assert.h>
@@ -46,6 +47,18 @@ print_tail(unsigned lines)
 	(void)!write(STDOUT_FILENO, tail, (size_t)(t->text + t->n - tail));
 }
 
+/* Where the step was that did not end. */
+static void
+print_moment(void)
+{
+	char text[560] = "  when: ";
+	size_t n = strlen(text);
+	moment_text(current, text + n, sizeof(text) - n - 1); /* NOLINT(bugprone-signal-handler) */
+	n = strlen(text);
+	text[n++] = '\n';
+	(void)!write(STDOUT_FILENO, text, n);
+}
+
 static void
 on_abort(int number)
 {
@@ -57,6 +70,7 @@ on_abort(int number)
 		int n = snprintf(/* NOLINT(bugprone-signal-handler) */
 			text, sizeof(text), "seed %" PRIu64 ": FAILED: %s\n", current->plan.seed, what);
 		(void)!write(STDOUT_FILENO, text, (size_t)n);
+		print_moment();
 	}
 	_exit(1);
 }
@@ -87,7 +101,7 @@ run_here(const struct plan *plan, struct outcome_of_run *out)
 	out->answers = w->checker.answers;
 	out->worst_us = w->progress.worst_us;
 	out->promises = *w->promises;
-	memcpy(out->why, w->why, sizeof(out->why));
+	out->failure = w->failure;
 	world_close(w);
 	current = NULL;
 }
@@ -98,7 +112,7 @@ run_apart(const struct plan *plan, struct outcome_of_run *out)
 	struct outcome_of_run *shared =
 		mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert(shared != MAP_FAILED);
-	*shared = (struct outcome_of_run){.good = false, .why = "an assertion"};
+	*shared = (struct outcome_of_run){.good = false, .failure.why = "an assertion"};
 	fflush(stdout);
 	pid_t child = fork();
 	assert(child >= 0);
@@ -121,8 +135,14 @@ run_print(const struct plan *plan, unsigned lines)
 	assert(child >= 0);
 	if (child == 0) {
 		print_lines = lines;
-		(void)run_world(plan, true);
+		struct world *w = run_world(plan, true);
 		print_tail(lines);
+		if (w->failed) {
+			picture_print(w);
+			printf("seed %" PRIu64 " failed:\n", plan->seed);
+			rule_print(&w->failure);
+		}
+		fflush(stdout);
 		_exit(0);
 	}
 	(void)waitpid(child, NULL, 0);

@@ -5,6 +5,7 @@
 #define SIM_RUN_H
 
 #include "tests/sim/judge/promise.h"
+#include "tests/sim/judge/rule.h"
 #include "tests/sim/world/plan.h"
 
 #include <stdbool.h>
@@ -16,7 +17,7 @@ struct outcome_of_run {
 	uint64_t answers;
 	int64_t worst_us; /* longest time that a waiter could be served and was not */
 	struct promises promises;
-	char why[400];
+	struct failure failure;
 };
 
 /* In this process. A failed assertion ends it, after a line with the seed. */
@@ -25,7 +26,7 @@ void run_here(const struct plan *plan, struct outcome_of_run *out);
 /* In a child process. A failed assertion is a failure like any other. */
 void run_apart(const struct plan *plan, struct outcome_of_run *out);
 
-/* In a child process that prints the last lines of its trace. */
+/* In a child process that prints the last lines of its trace, and why it failed. */
 void run_print(const struct plan *plan, unsigned lines);
 
 /* Reduces a failing plan to the smallest plan found that still fails, in any way. */

@@ -40,7 +40,7 @@ scenario_begin(struct scenario *play, unsigned hosts, unsigned masters)
 void
 scenario_end(struct scenario *play)
 {
-	ck_assert_msg(!play->w.failed, "%s", play->w.why);
+	ck_assert_msg(!play->w.failed, "%s\nwhen: %s", play->w.failure.why, play->w.failure.when);
 	world_close(&play->w);
 }
 

@@ -18,16 +18,18 @@
 #include <string.h>
 
 void
-world_fail(struct world *w, const char *format, ...)
+world_failed(struct world *w, const char *format, ...)
 {
+	struct failure *f = &w->failure;
 	va_list list;
 	if (w->failed)
 		return;
 	w->failed = true;
 	va_start(list, format);
-	vsnprintf(w->why, sizeof(w->why), format, list);
+	vsnprintf(f->why, sizeof(f->why), format, list);
 	va_end(list);
-	trace_line(&w->trace, w->now_us, "FAIL   %s", w->why);
+	moment_text(w, f->when, sizeof(f->when));
+	trace_line(&w->trace, w->now_us, "FAIL   %s", f->why);
 }
 
 void
@@ -177,7 +179,7 @@ void
 world_run_until(struct world *w, int64_t until_us)
 {
 	while (!w->failed && schedule_run(&w->schedule, until_us, &w->now_us))
-		;
+		w->moment = w->failed ? w->moment : (struct moment){0};
 	if (!w->failed)
 		w->now_us = until_us;
 }
@@ -226,7 +228,7 @@ keys_left(struct server *s, char *what, size_t size)
 			 !promised(s->world, PROMISE_NOTHING_LEFT, PLAN_ANY_NAME);
 		if (stays)
 			continue;
-		snprintf(what, size, "drain: the key %.*s is left at m%u", (int)key.n, key.p, s->index);
+		snprintf(what, size, "the key %.*s is left at m%u", (int)key.n, key.p, s->index);
 		return true;
 	}
 	return false;
@@ -238,30 +240,28 @@ objects_left(const struct host *h, char *what, size_t size)
 	struct core_counts n;
 	core_view_counts(h->core, &n);
 	snprintf(what, size,
-		"drain: d%u still has %zu sessions, %zu names, %zu leases, %zu grants, %zu withheld, %zu "
+		"d%u still has %zu sessions, %zu names, %zu leases, %zu grants, %zu withheld, %zu "
 		"waiters, %zu latch requests",
 		h->index, n.sessions, n.resources, n.leases, n.grants, n.withheld, n.waiters, n.requests);
 	return n.sessions + n.resources + n.leases + n.grants + n.withheld + n.waiters + n.requests > 0;
+}
+
+/* A request that has no answer after all clients have left; NULL: none. */
+static const struct conn *
+anyone_waits(const struct world *w)
+{
+	if (w->checker.waits != NULL)
+		return w->checker.waits->conn;
+	if (w->checker.bundles != NULL)
+		return w->checker.bundles->conn;
+	return latches_wait(w) ? w->latches.waits->conn : NULL;
 }
 
 /* After all clients have left nothing may be left of them. */
 static bool
 anything_left(struct world *w, char *what, size_t size)
 {
-	bool left = w->checker.waits != NULL;
-	if (left)
-		snprintf(what, size, "one answer: a LOCK of c%u was never answered",
-			w->checker.waits->conn->client->index);
-	if (!left && w->checker.bundles != NULL) {
-		left = true;
-		snprintf(what, size, "one answer: an MLOCK of c%u was never answered",
-			w->checker.bundles->conn->client->index);
-	}
-	if (!left && latches_wait(w)) {
-		left = true;
-		snprintf(what, size, "one answer: a LATCH of c%u was never answered",
-			w->latches.waits->conn->client->index);
-	}
+	bool left = false;
 	for (unsigned i = 0; i < w->plan.hosts && !left; i++)
 		left = w->hosts[i].alive && objects_left(&w->hosts[i], what, size);
 	for (unsigned i = 0; i < w->plan.masters && !left; i++)
@@ -351,9 +351,15 @@ live_drain(struct world *w)
 	/* Twice: what is still under way might make something of it again. */
 	for (int clean = 0; !w->failed && clean < 2;) {
 		world_run_until(w, w->now_us + 500000);
-		clean = anything_left(w, what, sizeof(what)) ? 0 : clean + 1;
-		if (clean == 0 && w->now_us >= until_us)
-			world_fail(w, "%s", what);
+		const struct conn *waits = anyone_waits(w);
+		clean = waits != NULL || anything_left(w, what, sizeof(what)) ? 0 : clean + 1;
+		bool late = clean == 0 && w->now_us >= until_us;
+		w->moment.asks = waits;
+		if (late && waits != NULL)
+			world_fail(w, "one answer: c%u at d%u was never answered", waits->client->index,
+				waits->host->index);
+		else if (late)
+			world_fail(w, "drain: %s", what);
 	}
 }
 

@@ -26,10 +26,12 @@
 #include "tests/sim/judge/progress.h"
 #include "tests/sim/judge/promise.h"
 #include "tests/sim/judge/refusals.h"
+#include "tests/sim/judge/rule.h"
 #include "tests/sim/world/client.h"
 #include "tests/sim/world/conns.h"
 #include "tests/sim/world/foreign_client.h"
 #include "tests/sim/world/host.h"
+#include "tests/sim/world/moment.h"
 #include "tests/sim/world/plan.h"
 #include "tests/sim/world/rng.h"
 #include "tests/sim/world/schedule.h"
@@ -84,12 +86,21 @@ struct world {
 	int away;        /* this master is away on purpose; -1: none */
 	const struct conn
 		*comes_back; /* its LOCK resumes a wait of its session in this step; NULL: none does */
+	struct moment moment;
+	struct last_note last_notes[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
+	struct failure failure;
 	bool failed;
-	char why[400];
 };
 
-/* The first failure is kept, and ends the run. */
-void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The first failure is kept, and ends the run. The message begins with the word of a rule (rule.h), and says
+ * who, and which name and token; what world.moment knows is printed with it. */
+#define world_fail(world, ...)                                                                               \
+	do {                                                                                                 \
+		_Static_assert(RULE_KNOWS(__VA_ARGS__, 0), "a message begins with the word of a rule");      \
+		world_failed(world, __VA_ARGS__);                                                            \
+	} while (0)
+
+void world_failed(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Adds a job after a delay. */
 void world_after(struct world *world, int64_t delay_us, job_run *run, void *arg, uint64_t a, void *data);

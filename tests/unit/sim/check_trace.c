@@ -466,7 +466,7 @@ START_TEST(a_hundred_seeds_break_no_promise)
 		plan_draw(&plan, seed, 0);
 		world_open(w, &plan, false);
 		world_live(w);
-		ck_assert_msg(!w->failed, "seed %d: %s", (int)seed, w->why);
+		ck_assert_msg(!w->failed, "seed %d: %s", (int)seed, w->failure.why);
 		world_close(w);
 	}
 }
