@@ -2,7 +2,7 @@
 #include "daemon/core/reconfigure.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/kinds/latch.h"
+#include "daemon/core/families/latch.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"

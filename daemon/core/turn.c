@@ -2,9 +2,9 @@
 #include "daemon/core/turn.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/latch.h"
-#include "daemon/core/kinds/mlock.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/latch.h"
+#include "daemon/core/families/mlock.h"
 #include "daemon/core/lock/scheduler.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/verbs.h"
@@ -32,9 +32,9 @@ schedule(struct core *core)
 	do {
 		turn_rescan(core);
 		/* An MLOCK that waits for a name next has to do so before the name is given back. */
-		while ((!TAILQ_EMPTY(&core->kinds->mlocks) && mlock_schedule(core)) || schedule_next(core))
+		while ((!TAILQ_EMPTY(&core->families->mlocks) && mlock_schedule(core)) || schedule_next(core))
 			continue;
 		assert(core->dirty.first == core->dirty.end && !core->dirty.missed);
-		assert(TAILQ_EMPTY(&core->kinds->mlocks) && !core->quorum->reconfigured);
+		assert(TAILQ_EMPTY(&core->families->mlocks) && !core->quorum->reconfigured);
 	} while (drain_goes_on(core));
 }

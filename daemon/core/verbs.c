@@ -10,10 +10,10 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/core.h"
-#include "daemon/core/kinds/deadlock.h"
-#include "daemon/core/kinds/guest.h"
-#include "daemon/core/kinds/latch.h"
-#include "daemon/core/kinds/mlock.h"
+#include "daemon/core/families/deadlock.h"
+#include "daemon/core/families/guest.h"
+#include "daemon/core/families/latch.h"
+#include "daemon/core/families/mlock.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
@@ -21,9 +21,9 @@
 #include "daemon/core/liveness/ending.h"
 #include "daemon/core/liveness/grace.h"
 #include "daemon/core/liveness/heartbeat.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/key.h"
-#include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/mode.h"
@@ -117,7 +117,7 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 
 	/* A wait is taken over from a connection that is gone. */
 	assert(again == NULL || (again->conn == NULL && again->session == conn->session));
-	if (w == NULL && once && c->id.n == 0 && kind_of_name(core, r)->hopeless(r, c->kind)) {
+	if (w == NULL && once && c->id.n == 0 && family_of_name(core, r)->hopeless(r, c->kind)) {
 		refusal_name(core, r, &refusal);
 		emit_reply(core, conn->id, &refusal);
 		return;

@@ -21,7 +21,7 @@
 
 struct actions;
 struct buffer;
-struct kinds;
+struct families;
 struct leases;
 struct liveness;
 struct locks;
@@ -74,7 +74,7 @@ struct core {
 	struct sessions *sessions;
 	struct locks *locks;
 	struct liveness *liveness;
-	struct kinds *kinds;
+	struct families *families;
 	unsigned changed;      /* of enum change */
 	struct buffer *ledger; /* its entries go here; NULL: none is kept (ledger.h) */
 };

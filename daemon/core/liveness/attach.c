@@ -8,7 +8,7 @@
 #include "daemon/core/liveness/ending.h"
 #include "daemon/core/liveness/grace.h"
 #include "daemon/core/liveness/heartbeat.h"
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
@@ -45,7 +45,7 @@ attach_drop_waits(struct core *core, struct conn *conn, bool orphan)
 {
 	struct waiter *w, *next;
 
-	kinds_close(core, conn);
+	families_close(core, conn);
 	LIST_FOREACH_SAFE (w, &conn->session->waiters, in_session, next) {
 		if (w->conn != conn)
 			continue;
@@ -230,7 +230,7 @@ attach_finish(struct core *core, struct conn *conn)
 
 	if (conn->guest != NULL)
 		attach_finish(core, conn->guest);
-	kinds_finish(core, conn);
+	families_finish(core, conn);
 	LIST_FOREACH (w, &conn->session->waiters, in_session) {
 		if (w->conn == conn)
 			queue_halve(core, w);

@@ -10,9 +10,9 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/liveness/liveness.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/holds.h"
-#include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
@@ -128,7 +128,7 @@ session_clear(struct core *core, struct session *s, enum end end)
 	struct conn *conn;
 
 	TAILQ_FOREACH (conn, &s->conns, in_session)
-		kinds_clear(core, conn);
+		families_clear(core, conn);
 	while (!LIST_EMPTY(&s->waiters))
 		queue_remove(core, LIST_FIRST(&s->waiters));
 	if (s->ends)

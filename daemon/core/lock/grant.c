@@ -12,8 +12,8 @@
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/holds.h"
-#include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/part.h"
@@ -161,7 +161,7 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 {
 	assert(g->session == w->session);
 	if (w->part != NULL) {
-		kind_of_parts(core)->won(core, w, g);
+		family_of_parts(core)->won(core, w, g);
 		return;
 	}
 	if (w->conn == NULL) {
@@ -192,14 +192,14 @@ grant_join(struct core *core, struct grant *g)
 {
 	struct lease *l = g->lease;
 	struct session *s = g->session;
-	const struct lock_kind *kind = kind_of_name(core, l->resource);
+	const struct lock_family *family = family_of_name(core, l->resource);
 
 	assert(l->state == LEASE_HELD);
 	assert(g->count > 0 && g->token > 0);
 	DL_APPEND2(l->grants, g, before, after);
 	l->resource->grant_count++;
-	if (kind->held != NULL)
-		kind->held(l);
+	if (family->held != NULL)
+		family->held(l);
 	if (s == NULL) {
 		core->counts.withheld++;
 		return;
@@ -411,11 +411,11 @@ grant_end(struct core *core, struct grant *g)
 {
 	struct lease *l = g->lease;
 	struct resource *r = l->resource;
-	const struct lock_kind *kind = kind_of_name(core, r);
+	const struct lock_family *family = family_of_name(core, r);
 
 	assert(l->state == LEASE_HELD && r->grant_count > 0);
 	if (part_of(g) != NULL)
-		kind_of_parts(core)->lost(core, part_of(g));
+		family_of_parts(core)->lost(core, part_of(g));
 	if (g->session != NULL) {
 		user_give(g->session, l->permits);
 		grant_leave_session(core, g);
@@ -429,8 +429,8 @@ grant_end(struct core *core, struct grant *g)
 	terms_end(core, grant_terms(g));
 	DL_DELETE2(l->grants, g, before, after);
 	r->grant_count--;
-	if (kind->released != NULL)
-		kind->released(l);
+	if (family->released != NULL)
+		family->released(l);
 	dirty_add(&core->dirty, &r->item);
 	grant_gone(core, g);
 }

@@ -17,7 +17,7 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/queue.h"
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ struct locks {
 	bool catches;             /* held names are being scanned, because a master's state changed */
 	scan_cursor catching;     /* how far that scan is */
 	struct timer rescan_timer;
-	const struct lock_kind *kinds[LOCK_KINDS];
+	const struct lock_family *families[FAMILY_COUNT];
 	const struct wait_watch *watch;
 	/* What the ledger has not heard of yet. */
 	struct change_list changed_losses, changed_grants;

@@ -3,7 +3,7 @@
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 #include "proto/command.h"
 #include "proto/name.h"
 #include "proto/reply.h"
@@ -48,7 +48,7 @@ mode_end(struct core *core, struct resource *r)
 {
 	assert(r->grant_count == 0 && r->demand->count == 0);
 	r->parts = false;
-	kind_of_name(core, r)->end(core, r);
+	family_of_name(core, r)->end(core, r);
 }
 
 void
@@ -61,5 +61,5 @@ mode_join(struct core *core, struct resource *r, const struct command *c)
 	assert(limit >= 0 && limit <= COMMAND_LIMIT_MAX);
 	mode_end(core, r);
 	r->limit = (int16_t)limit;
-	kind_of_name(core, r)->begin(core, r);
+	family_of_name(core, r)->begin(core, r);
 }

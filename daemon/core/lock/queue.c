@@ -14,7 +14,7 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/refusal.h"
 #include "daemon/core/lock/scheduler.h"
@@ -365,7 +365,7 @@ queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 	assert(reply->type == REPLY_NULL || reply->type == REPLY_ERROR || reply->type == REPLY_INT ||
 		reply->type == REPLY_VALIDITY);
 	if (w->part != NULL) {
-		kind_of_parts(core)->refused(core, w->part, reply);
+		family_of_parts(core)->refused(core, w->part, reply);
 		queue_remove(core, w);
 		return;
 	}

@@ -14,8 +14,8 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/leasing/acquire.h"
 #include "daemon/core/leasing/renew.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/masters/master.h"
@@ -186,8 +186,8 @@ schedule_one(struct core *core, struct resource *r)
 	assert(!r->item.dirty);
 	assert(r->limit == 0 || !r->parts);
 	if (r->parts)
-		kind_of_parts(core)->check(core, r);
-	kind_of_name(core, r)->schedule(core, r);
+		family_of_parts(core)->check(core, r);
+	family_of_name(core, r)->schedule(core, r);
 	if (!r->item.dirty && resource_idle(r))
 		resource_forget(core, r);
 }
@@ -229,5 +229,5 @@ void
 schedule_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	assert(w->resource->demand->count > 0);
-	kind_of_name(core, w->resource)->refusal(core, w, out);
+	family_of_name(core, w->resource)->refusal(core, w, out);
 }

@@ -1,8 +1,8 @@
 /*
  * scheduler: what follows for a name from what has changed.
  *
- * schedule_next() asks the kind of each dirty name to decide, and nothing else does: when the next waiter is
- * granted, and when the lease is acquired, retained or given back (share.c; semaphore.c for permits). It
+ * schedule_next() asks the family of each dirty name to decide, and nothing else does: when the next waiter
+ * is granted, and when the lease is acquired, retained or given back (share.c; semaphore.c for permits). It
  * forgets names without lease, hold and waiter. Each noun whose change matters to a name calls dirty_add(),
  * and the step goes through the dirty names (turn.h).
  */

@@ -281,7 +281,7 @@ share_hopeless(const struct resource *r, enum kind kind)
 	       (r->lease.state == LEASE_WAITING && lease_refused(&r->lease) && resource_patient(r));
 }
 
-const struct lock_kind share_kind = {
+const struct lock_family share_family = {
 	.begin = share_begin,
 	.end = share_end,
 	.free = share_free,

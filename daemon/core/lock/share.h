@@ -13,7 +13,7 @@
 #ifndef CORE_SHARE_H
 #define CORE_SHARE_H
 
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 
 #include <stdbool.h>
 
@@ -23,7 +23,7 @@ struct reply;
 struct resource;
 struct waiter;
 
-extern const struct lock_kind share_kind;
+extern const struct lock_family share_family;
 
 /* Whether a writer holds it here. */
 bool lease_written(const struct lease *l);

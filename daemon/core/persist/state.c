@@ -10,7 +10,7 @@
 #include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/core.h"
-#include "daemon/core/kinds/kinds.h"
+#include "daemon/core/families/families.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
@@ -124,7 +124,7 @@ core_fields(struct record *r, struct core *core, struct binding_entry *binding)
 	core->awake_since_ms = state_time(r, core->awake_since_ms);
 	core->quorum->newcomers_until_ms = state_time(r, core->quorum->newcomers_until_ms);
 	core->quorum->guarded_lease_ms = record_range(r, core->quorum->guarded_lease_ms, 1, STATE_TIME_MAX);
-	record_unsigned(r, &core->kinds->latch_quotas_memory);
+	record_unsigned(r, &core->families->latch_quotas_memory);
 	core->quorum->votes = (unsigned)record_range(r, core->quorum->votes, 1, CORE_MASTERS_MAX);
 	core->settings.masters = (unsigned)record_range(r, core->settings.masters, 1, CORE_MASTERS_MAX);
 	core->settings.lease_max_ms = record_range(r, core->settings.lease_max_ms, 1, COMMAND_MS_MAX);

@@ -6,10 +6,10 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/kinds/guest.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/latch.h"
-#include "daemon/core/kinds/latch_request.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/guest.h"
+#include "daemon/core/families/latch.h"
+#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/persist/state.h"
 #include "daemon/core/session/conn.h"
@@ -109,13 +109,13 @@ state_save_latches(struct core *core, struct record *r)
 {
 	struct latch *l;
 
-	TAILQ_FOREACH (l, &core->kinds->idle, in_idle)
+	TAILQ_FOREACH (l, &core->families->idle, in_idle)
 		save_latch(core, r, l);
-	for (l = core->kinds->latches; l != NULL; l = l->hh.next) {
+	for (l = core->families->latches; l != NULL; l = l->hh.next) {
 		if (!l->idle)
 			save_latch(core, r, l);
 	}
-	for (struct latch_quota *m = core->kinds->latch_quotas; m != NULL; m = m->hh.next)
+	for (struct latch_quota *m = core->families->latch_quotas; m != NULL; m = m->hh.next)
 		save_quota(core, r, m);
 }
 

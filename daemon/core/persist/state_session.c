@@ -10,11 +10,11 @@
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/kinds/deadlock.h"
-#include "daemon/core/kinds/guest.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/mlock.h"
-#include "daemon/core/kinds/parts.h"
+#include "daemon/core/families/deadlock.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/guest.h"
+#include "daemon/core/families/mlock.h"
+#include "daemon/core/families/parts.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
@@ -400,7 +400,7 @@ state_load_mlock(struct state_loader *l)
 		return;
 	}
 	mlock_fields(l->r, l->core, b);
-	starts_add(&l->core->kinds->mlock_starts, b->since_ms);
+	starts_add(&l->core->families->mlock_starts, b->since_ms);
 	for (size_t i = 0; i < b->count && !l->r->failed; i++)
 		load_part(l, &b->parts[i]);
 	claim_fields(l->r, &b->lock);

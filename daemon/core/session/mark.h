@@ -1,5 +1,5 @@
 /*
- * mark: what a search for cycles of waits (kind.h) writes on the sessions that it meets.
+ * mark: what a search for cycles of waits (family.h) writes on the sessions that it meets.
  */
 #ifndef CORE_MARK_H
 #define CORE_MARK_H

@@ -11,9 +11,9 @@
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/core.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/latch.h"
-#include "daemon/core/kinds/latch_request.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/latch.h"
+#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
@@ -344,7 +344,7 @@ user_latches(struct check *c, const struct core *core, const struct user *u)
 {
 	int64_t cost = 0;
 
-	for (const struct latch_quota *m = core->kinds->latch_quotas; m != NULL; m = m->hh.next) {
+	for (const struct latch_quota *m = core->families->latch_quotas; m != NULL; m = m->hh.next) {
 		HOLDS(c, timer_is_armed(&m->timer));
 		cost += m->user == u ? m->cost : 0;
 	}
@@ -555,7 +555,7 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 
 	HOLDS(c, dirty_at_rest(&core->lease_changes));
 	HOLDS(c, changes_at_rest(core));
-	HOLDS(c, dirty_at_rest(&core->dirty) && TAILQ_EMPTY(&core->kinds->mlocks));
+	HOLDS(c, dirty_at_rest(&core->dirty) && TAILQ_EMPTY(&core->families->mlocks));
 	for (const struct resource *r = names_first(&core->leases->names); r != NULL;
 		r = names_next(&core->leases->names, r)) {
 		check_waiters(c, core, r);
@@ -570,7 +570,7 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 				 u->give_up_at_ms != TIMER_NEVER);
 		seen.releasing++;
 	}
-	for (const struct latch *l = core->kinds->latches; l != NULL; l = l->hh.next)
+	for (const struct latch *l = core->families->latches; l != NULL; l = l->hh.next)
 		check_latch(c, core, l, &seen);
 	HOLDS(c, seen.latches == core->counts.latches && seen.requests == core->counts.requests);
 	HOLDS(c, seen.sessions == core->counts.sessions && seen.resources == core->counts.resources);
@@ -578,7 +578,7 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 	HOLDS(c, seen.withheld == core->counts.withheld && seen.waiters == core->counts.waiters);
 	HOLDS(c, starts_count(&core->locks->hold_starts) == seen.grants);
 	HOLDS(c, starts_count(&core->locks->wait_starts) == seen.waiters);
-	HOLDS(c, starts_count(&core->kinds->mlock_starts) == seen.mlocks);
+	HOLDS(c, starts_count(&core->families->mlock_starts) == seen.mlocks);
 	HOLDS(c, seen.graces == core->counts.graces);
 	HOLDS(c, seen.releasing == core->counts.releasing && seen.mlocks == core->counts.mlocks);
 	HOLDS(c, core->drain == DRAIN_ENDS || core_wake_at(core) > now_ms);

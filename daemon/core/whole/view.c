@@ -9,10 +9,10 @@
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/kinds/guest.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/latch.h"
-#include "daemon/core/kinds/latch_request.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/guest.h"
+#include "daemon/core/families/latch.h"
+#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
@@ -232,7 +232,7 @@ core_view_longest(const struct core *core, int64_t now_ms, struct longest_view *
 {
 	int64_t wait_ms = longer(0, &core->locks->wait_starts, now_ms);
 
-	*out = (struct longest_view){.wait_ms = longer(wait_ms, &core->kinds->mlock_starts, now_ms),
+	*out = (struct longest_view){.wait_ms = longer(wait_ms, &core->families->mlock_starts, now_ms),
 		.hold_ms = longer(0, &core->locks->hold_starts, now_ms)};
 }
 
@@ -620,7 +620,7 @@ core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, s
 	bool (*each)(void *arg, const struct latch_view *view), void *arg)
 {
 	const struct scan_view view = {core, now_ms, {.each_latch = each}, arg};
-	const struct latch *first = core->kinds->latches;
+	const struct latch *first = core->families->latches;
 
 	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, budget, scan_latch, &view);
 }

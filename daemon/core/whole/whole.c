@@ -10,9 +10,9 @@
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/core.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/latch.h"
-#include "daemon/core/kinds/latch_request.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/latch.h"
+#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
@@ -22,9 +22,9 @@
 #include "daemon/core/liveness/ending.h"
 #include "daemon/core/liveness/liveness.h"
 #include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/holds.h"
-#include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
@@ -58,7 +58,7 @@ struct whole {
 	struct sessions sessions;
 	struct locks locks;
 	struct liveness liveness;
-	struct kinds kinds;
+	struct families families;
 };
 
 static struct core *
@@ -73,7 +73,7 @@ whole_core(struct whole *whole)
 	core->sessions = &whole->sessions;
 	core->locks = &whole->locks;
 	core->liveness = &whole->liveness;
-	core->kinds = &whole->kinds;
+	core->families = &whole->families;
 	return core;
 }
 
@@ -82,7 +82,7 @@ core_done_starts(struct core *core)
 {
 	starts_done(&core->locks->hold_starts);
 	starts_done(&core->locks->wait_starts);
-	starts_done(&core->kinds->mlock_starts);
+	starts_done(&core->families->mlock_starts);
 }
 
 struct core *
@@ -102,7 +102,7 @@ core_new(const struct core_settings *settings, struct now now)
 	assert(settings->streak >= 1);
 	core->reserve.bytes = settings->reserve_bytes;
 	if (!reserve_fill(&core->reserve) || !starts_init(&core->locks->hold_starts) ||
-		!starts_init(&core->locks->wait_starts) || !starts_init(&core->kinds->mlock_starts) ||
+		!starts_init(&core->locks->wait_starts) || !starts_init(&core->families->mlock_starts) ||
 		!rules_init(&core->leases->rules, settings->rules, settings->rule_count)) {
 		core_done_starts(core);
 		reserve_free(&core->reserve);
@@ -133,7 +133,7 @@ core_new(const struct core_settings *settings, struct now now)
 	timer_init(&core->liveness->ending_timer, TIMER_ENDING);
 	TAILQ_INIT(&core->liveness->ending);
 	TAILQ_INIT(&core->sessions->named);
-	kinds_init(core);
+	families_init(core);
 	masterset_init(core);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		master_init(core, &core->masters[i], i);
@@ -147,7 +147,7 @@ free_leases(struct core *core, struct resource *r)
 
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 		grants_free(l);
-	kind_of_name(core, r)->free(core, r);
+	family_of_name(core, r)->free(core, r);
 }
 
 static void
@@ -192,7 +192,7 @@ core_free(struct core *core)
 	latch_quota_free_all(core);
 	free_sessions(core);
 	/* Users are counted for what latches they have. */
-	assert(core->kinds->latch_quotas == NULL);
+	assert(core->families->latch_quotas == NULL);
 	user_free_all(core);
 	release_free_all(core);
 	freelist_done(core);

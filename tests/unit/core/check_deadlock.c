@@ -3,8 +3,8 @@
  */
 #include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
-#include "daemon/core/kinds/deadlock.h"
-#include "daemon/core/kinds/kinds.h"
+#include "daemon/core/families/deadlock.h"
+#include "daemon/core/families/families.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 
@@ -549,7 +549,7 @@ START_TEST(who_holds_what_only_others_wait_for_looks_at_no_crowd)
 	ck_assert_str_eq(lock(&w, 1, "gate"), "enter gate#2 shared");
 	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
 		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
-	ck_assert_uint_le(w.core->kinds->deferred.spent, CLIENTS * (CLIENTS + 10));
+	ck_assert_uint_le(w.core->families->deferred.spent, CLIENTS * (CLIENTS + 10));
 	story_done(&w);
 }
 END_TEST
@@ -561,9 +561,9 @@ START_TEST(a_crowd_is_looked_at_once_however_many_wait_for_what_it_holds)
 	story_crowd(&w);
 	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
 		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
-	w.core->kinds->deferred.spent = 0;
+	w.core->families->deferred.spent = 0;
 	ck_assert_str_eq(lock(&w, READER, "gate"), "c1000 -DEADLOCK");
-	ck_assert_uint_le(w.core->kinds->deferred.spent, 3 * (READERS + CLIENTS));
+	ck_assert_uint_le(w.core->families->deferred.spent, 3 * (READERS + CLIENTS));
 	story_done(&w);
 }
 END_TEST
@@ -593,13 +593,13 @@ START_TEST(searches_of_a_crowd_take_turns_and_find_each_circle)
 	}
 	ck_assert_uint_ge(refused, 1);
 	ck_assert_uint_lt(refused, CLIENTS);
-	ck_assert_uint_le(w.core->kinds->deferred.spent, DEADLOCK_BUDGET + CLIENTS * 64);
+	ck_assert_uint_le(w.core->families->deferred.spent, DEADLOCK_BUDGET + CLIENTS * 64);
 	for (; refused < CLIENTS && turns < CLIENTS; turns++) {
-		before = w.core->kinds->deferred.spent;
+		before = w.core->families->deferred.spent;
 		w.now.ms = core_wake_at(w.core);
 		after(&w, 0);
 		refused += refusals(&w);
-		ck_assert_uint_le(w.core->kinds->deferred.spent, before + DEADLOCK_BUDGET + CLIENTS * 64);
+		ck_assert_uint_le(w.core->families->deferred.spent, before + DEADLOCK_BUDGET + CLIENTS * 64);
 	}
 	ck_assert_uint_eq(refused, CLIENTS);
 	story_done(&w);

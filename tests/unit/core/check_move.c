@@ -4,8 +4,8 @@
  */
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/kinds/latch.h"
-#include "daemon/core/kinds/latch_request.h"
+#include "daemon/core/families/latch.h"
+#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"

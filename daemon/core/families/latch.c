@@ -1,7 +1,7 @@
 /*
  * latch: see latch.h. core.c and verbs.c call it; it asks the master about a latch, latch_request.c answers.
  */
-#include "daemon/core/kinds/latch.h"
+#include "daemon/core/families/latch.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
@@ -11,8 +11,8 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/latch_request.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/resource.h"
@@ -66,7 +66,7 @@ latch_find(const struct core *core, struct slice name)
 	unsigned hash = latch_hash(core, name);
 	struct latch *found;
 
-	HASH_FIND_BYHASHVALUE(hh, core->kinds->latches, name.p, name.n, hash, found);
+	HASH_FIND_BYHASHVALUE(hh, core->families->latches, name.p, name.n, hash, found);
 	return found;
 }
 
@@ -75,14 +75,14 @@ latch_add(struct core *core, struct latch *latch)
 {
 	unsigned hash = latch_hash(core, latch->name);
 
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, core->kinds->latches, latch->name.p, latch->name.n, hash, latch);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, core->families->latches, latch->name.p, latch->name.n, hash, latch);
 	return latch->hh.tbl != NULL;
 }
 
 static void
 latch_remove(struct core *core, struct latch *latch)
 {
-	HASH_DELETE(hh, core->kinds->latches, latch);
+	HASH_DELETE(hh, core->families->latches, latch);
 }
 
 static struct master *
@@ -99,9 +99,9 @@ latch_busy(struct core *core, struct latch *l)
 {
 	if (!l->idle)
 		return;
-	assert(core->kinds->idle_count > 0);
-	TAILQ_REMOVE(&core->kinds->idle, l, in_idle);
-	core->kinds->idle_count--;
+	assert(core->families->idle_count > 0);
+	TAILQ_REMOVE(&core->families->idle, l, in_idle);
+	core->families->idle_count--;
 	l->idle = false;
 	timer_cancel(&core->timers, &l->timer);
 }
@@ -122,8 +122,8 @@ latch_idle(struct core *core, struct latch *l)
 {
 	assert(latch_requests_none(l));
 	assert(!l->idle);
-	TAILQ_INSERT_TAIL(&core->kinds->idle, l, in_idle);
-	core->kinds->idle_count++;
+	TAILQ_INSERT_TAIL(&core->families->idle, l, in_idle);
+	core->families->idle_count++;
 	l->idle = true;
 }
 
@@ -168,8 +168,8 @@ latch_get(struct core *core, struct slice name)
 
 	if (l != NULL)
 		return l;
-	if (core->kinds->idle_count >= IDLE_MOST)
-		latch_forget(core, TAILQ_FIRST(&core->kinds->idle));
+	if (core->families->idle_count >= IDLE_MOST)
+		latch_forget(core, TAILQ_FIRST(&core->families->idle));
 	return latch_new(core, name);
 }
 
@@ -178,7 +178,7 @@ latch_free_all(struct core *core)
 {
 	struct latch *l, *next;
 
-	HASH_ITER (hh, core->kinds->latches, l, next) {
+	HASH_ITER (hh, core->families->latches, l, next) {
 		latch_requests_free(core, l);
 		latch_remove(core, l);
 		free(l);
@@ -577,7 +577,7 @@ latch_retry_all(struct core *core)
 
 	if (m->known)
 		latch_quota_remember(core, m->incarnation);
-	HASH_ITER (hh, core->kinds->latches, l, next) {
+	HASH_ITER (hh, core->families->latches, l, next) {
 		l->again_at_ms = 0;
 		l->stale = true;
 		latch_schedule(core, l);
@@ -590,7 +590,7 @@ latch_refuse_all(struct core *core)
 	struct latch *l, *next;
 
 	assert(core->settings.masters > 1);
-	HASH_ITER (hh, core->kinds->latches, l, next)
+	HASH_ITER (hh, core->families->latches, l, next)
 		latch_schedule(core, l);
 }
 
@@ -600,7 +600,7 @@ latch_drain(struct core *core, const struct reply *refusal)
 	struct latch *l, *next;
 
 	assert(core->drain == DRAIN_ENDS && refusal->type == REPLY_ERROR);
-	HASH_ITER (hh, core->kinds->latches, l, next) {
+	HASH_ITER (hh, core->families->latches, l, next) {
 		latch_requests_answer_all(core, l, refusal, false);
 		latch_schedule(core, l);
 	}
@@ -626,4 +626,4 @@ latch_request_timer(struct core *core, struct latch_request *a)
 	latch_schedule(core, l);
 }
 
-const struct lock_kind latches_kind = {.finish = latch_finish, .close = latch_close};
+const struct lock_family latches_family = {.finish = latch_finish, .close = latch_close};

@@ -16,13 +16,13 @@
  * Grants go in the order of the queue, so a wait is served unless a hold stays held. Of the waits ahead, only
  * an ASYNC wait of a blocked session counts: what it is granted is not given back.
  */
-#include "daemon/core/kinds/deadlock.h"
+#include "daemon/core/families/deadlock.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/kinds/cycle.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/parts.h"
+#include "daemon/core/families/cycle.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/parts.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/grant.h"
@@ -452,7 +452,7 @@ way_may_lead_back(struct search *search, struct session *s)
 static bool
 session_may_close(struct core *core, struct session *s)
 {
-	struct search search = {.core = core, .id = ++core->kinds->searches, .budget = BUDGET_FEW};
+	struct search search = {.core = core, .id = ++core->families->searches, .budget = BUDGET_FEW};
 	bool may;
 
 	if (s->grant_count == 0 && s->waiter_count == 1)
@@ -461,7 +461,7 @@ session_may_close(struct core *core, struct session *s)
 	search.end = &search.next;
 	may = way_may_lead_back(&search, s);
 	assert(search.budget <= BUDGET_FEW);
-	core->kinds->deferred.spent += BUDGET_FEW - search.budget;
+	core->families->deferred.spent += BUDGET_FEW - search.budget;
 	return may;
 }
 
@@ -471,7 +471,7 @@ session_may_close(struct core *core, struct session *s)
 static size_t
 deferred_budget(struct core *core)
 {
-	struct deferred_checks *d = &core->kinds->deferred;
+	struct deferred_checks *d = &core->families->deferred;
 	int64_t ms = core->now.ms - d->since_ms;
 
 	assert(ms >= 0);
@@ -485,7 +485,7 @@ deferred_budget(struct core *core)
 void
 deadlock_defer(struct core *core, struct session *s)
 {
-	struct deferred_checks *d = &core->kinds->deferred;
+	struct deferred_checks *d = &core->families->deferred;
 
 	assert(!s->deferred || !TAILQ_EMPTY(&d->sessions));
 	if (!s->deferred)
@@ -498,9 +498,9 @@ deadlock_defer(struct core *core, struct session *s)
 static void
 deadlock_forget(struct core *core, struct session *s)
 {
-	assert(!s->deferred || !TAILQ_EMPTY(&core->kinds->deferred.sessions));
+	assert(!s->deferred || !TAILQ_EMPTY(&core->families->deferred.sessions));
 	if (s->deferred)
-		TAILQ_REMOVE(&core->kinds->deferred.sessions, s, in_deferred);
+		TAILQ_REMOVE(&core->families->deferred.sessions, s, in_deferred);
 	s->deferred = false;
 }
 
@@ -509,7 +509,7 @@ deadlock_forget(struct core *core, struct session *s)
 static bool
 search_finds_stuck(struct search *search, struct core *core, struct session *s)
 {
-	*search = (struct search){.core = core, .id = ++core->kinds->searches, .target = s};
+	*search = (struct search){.core = core, .id = ++core->families->searches, .target = s};
 	search->budget = search->most = deferred_budget(core);
 	search->pass = search->id;
 	search->end = &search->next;
@@ -517,7 +517,7 @@ search_finds_stuck(struct search *search, struct core *core, struct session *s)
 		return false;
 	meet_all(search, s);
 	free_all(search);
-	search->pass = ++core->kinds->searches;
+	search->pass = ++core->families->searches;
 	return !s->mark.free;
 }
 
@@ -540,8 +540,8 @@ static void
 search_end(struct search *search, struct core *core, struct session *s)
 {
 	assert(search->budget <= search->most && search->most <= DEADLOCK_BUDGET);
-	core->kinds->deferred.budget = search->budget;
-	core->kinds->deferred.spent += search->most - search->budget;
+	core->families->deferred.budget = search->budget;
+	core->families->deferred.spent += search->most - search->budget;
 	if (search->budget == 0 && search->most < DEADLOCK_BUDGET)
 		deadlock_defer(core, s);
 }
@@ -594,7 +594,7 @@ deadlock_check(struct core *core, struct session *s)
 void
 deadlock_timer(struct core *core)
 {
-	struct deferred_checks *d = &core->kinds->deferred;
+	struct deferred_checks *d = &core->families->deferred;
 	struct session *s;
 
 	d->budget = DEADLOCK_BUDGET;

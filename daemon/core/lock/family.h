@@ -1,15 +1,17 @@
 /*
- * kind: what waiters, holds and connections ask of the kind of lock that they belong to.
+ * family: what waiters, holds and connections ask of the family of locks that they belong to.
  *
- *     scheduler, queue, grant, attach, ending ──▶ struct lock_kind ◀── share, semaphore, parts, latch
+ *     scheduler, queue, grant, attach, ending ──▶ struct lock_family ◀── share, semaphore, parts, latch
  *
- * A name is locked exclusive and shared, or has permits. Any of its waiters and holds may be a part of a
- * request for several names, which notes what becomes of its parts. And a connection may wait in a request of
- * whatever kind. The kinds enter their functions when a core is made (kinds_init()): so this room needs none
- * of them. A function that a kind has no use for is NULL. CONTRIBUTING.md says what one more kind needs.
+ * A family is the code that serves some kinds of lock (enum kind): share serves exclusive and shared locks,
+ * semaphore permits. A name is of one of these two for as long as it is in use (mode.h). Any of its waiters
+ * and holds may be a part of a request for several names, which notes what becomes of its parts. And a
+ * connection may wait in a request of whatever family. The families enter their functions when a core is made
+ * (families_init()): so this room needs none of them. A function that a family has no use for is NULL.
+ * CONTRIBUTING.md says what one more kind needs.
  */
-#ifndef CORE_KIND_H
-#define CORE_KIND_H
+#ifndef CORE_FAMILY_H
+#define CORE_FAMILY_H
 
 #include "proto/name.h"
 
@@ -25,15 +27,15 @@ struct resource;
 struct session;
 struct waiter;
 
-enum lock_kinds {
-	LOCK_SHARE,   /* a name that is locked exclusive and shared */
-	LOCK_PERMITS, /* a name with permits */
-	LOCK_LATCHES, /* requests about latches, which are no locks */
-	LOCK_PARTS,   /* requests for several names, and their parts */
-	LOCK_KINDS
+enum lock_families {
+	FAMILY_SHARE,   /* a name that is locked exclusive and shared */
+	FAMILY_PERMITS, /* a name with permits */
+	FAMILY_LATCHES, /* requests about latches, which are no locks */
+	FAMILY_PARTS,   /* requests for several names, and their parts */
+	FAMILY_COUNT
 };
 
-struct lock_kind {
+struct lock_family {
 	/* Of a name: it is locked in this way from now on, and nothing is known of it; it is no more, and
 	 * gives back what leases it has. No session holds it or waits for it. For core_free(): frees them. */
 	void (*begin)(struct core *core, struct resource *r);
@@ -58,7 +60,7 @@ struct lock_kind {
 	void (*refused)(struct core *core, struct part *p, const struct reply *reply);
 	void (*lost)(struct core *core, struct part *p);
 
-	/* Of a connection that may wait in a request of this kind: no more requests will come on it; it is
+	/* Of a connection that may wait in a request of this family: no more requests will come on it; it is
 	 * gone; its session gives up what it has. */
 	void (*finish)(struct core *core, struct conn *conn);
 	void (*close)(struct core *core, struct conn *conn);
@@ -74,14 +76,14 @@ struct wait_watch {
 	void (*forget)(struct core *core, struct session *s);
 };
 
-/* The kind of this name. */
-const struct lock_kind *kind_of_name(const struct core *core, const struct resource *r);
+/* The family of this name. */
+const struct lock_family *family_of_name(const struct core *core, const struct resource *r);
 /* Of what is part of a request for several names. */
-const struct lock_kind *kind_of_parts(const struct core *core);
+const struct lock_family *family_of_parts(const struct core *core);
 
-/* In each kind. */
-void kinds_finish(struct core *core, struct conn *conn);
-void kinds_close(struct core *core, struct conn *conn);
-void kinds_clear(struct core *core, struct conn *conn);
+/* In each family. */
+void families_finish(struct core *core, struct conn *conn);
+void families_close(struct core *core, struct conn *conn);
+void families_clear(struct core *core, struct conn *conn);
 
 #endif

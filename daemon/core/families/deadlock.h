@@ -16,7 +16,7 @@
 #define CORE_DEADLOCK_H
 
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/session/mark.h"
 
 #include <bsd/sys/queue.h>

@@ -1,11 +1,11 @@
 /* parts: see the header. They only note; mlock.c decides. */
-#include "daemon/core/kinds/parts.h"
+#include "daemon/core/families/parts.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/mlock.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/mlock.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/refusal.h"
@@ -26,7 +26,7 @@ part_set_dirty(struct core *core, const struct part *p)
 	if (b->dirty)
 		return;
 	b->dirty = true;
-	TAILQ_INSERT_TAIL(&core->kinds->mlocks, b, in_dirty);
+	TAILQ_INSERT_TAIL(&core->families->mlocks, b, in_dirty);
 }
 
 void
@@ -127,7 +127,7 @@ part_waited(const struct mlock *b)
 	return NULL;
 }
 
-const struct lock_kind parts_kind = {
+const struct lock_family parts_family = {
 	.check = parts_check,
 	.won = part_granted,
 	.refused = part_refused,

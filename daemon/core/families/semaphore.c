@@ -1,7 +1,7 @@
 /*
  * semaphore: see semaphore.h. scheduler.c calls it for names with a LIMIT, share.c serves the others.
  */
-#include "daemon/core/kinds/semaphore.h"
+#include "daemon/core/families/semaphore.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
@@ -291,7 +291,7 @@ permits_hopeless(const struct resource *r, enum kind kind)
 	return r->grant_count > 0 && kind == KIND_EXCLUSIVE;
 }
 
-const struct lock_kind permits_kind = {
+const struct lock_family permits_family = {
 	.begin = permits_begin,
 	.end = permit_leases_drop,
 	.free = permit_leases_free,

@@ -1,5 +1,5 @@
 /* latch_request: see latch_request.h. Only latch.c calls it, with what the master said. */
-#include "daemon/core/kinds/latch_request.h"
+#include "daemon/core/families/latch_request.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
@@ -7,8 +7,8 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/latch.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/latch.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/liveness/attach.h"
 #include "daemon/core/lock/queue.h"
@@ -42,21 +42,21 @@ latch_quota_find(const struct core *core, uint64_t latch)
 {
 	struct latch_quota *found;
 
-	HASH_FIND(hh, core->kinds->latch_quotas, &latch, sizeof(latch), found);
+	HASH_FIND(hh, core->families->latch_quotas, &latch, sizeof(latch), found);
 	return found;
 }
 
 static bool
 latch_quota_add(struct core *core, struct latch_quota *latch_quota)
 {
-	HASH_ADD(hh, core->kinds->latch_quotas, latch, sizeof(latch_quota->latch), latch_quota);
+	HASH_ADD(hh, core->families->latch_quotas, latch, sizeof(latch_quota->latch), latch_quota);
 	return latch_quota->hh.tbl != NULL;
 }
 
 static void
 latch_quota_remove(struct core *core, struct latch_quota *latch_quota)
 {
-	HASH_DELETE(hh, core->kinds->latch_quotas, latch_quota);
+	HASH_DELETE(hh, core->families->latch_quotas, latch_quota);
 }
 
 int64_t
@@ -143,10 +143,10 @@ latch_quota_remember(struct core *core, uint64_t memory)
 {
 	struct latch_quota *m, *next;
 
-	if (core->kinds->latch_quotas_memory == memory)
+	if (core->families->latch_quotas_memory == memory)
 		return;
-	core->kinds->latch_quotas_memory = memory;
-	HASH_ITER (hh, core->kinds->latch_quotas, m, next) {
+	core->families->latch_quotas_memory = memory;
+	HASH_ITER (hh, core->families->latch_quotas, m, next) {
 		if (m->seen)
 			latch_quota_end(core, m);
 	}
@@ -163,7 +163,7 @@ latch_quota_free_all(struct core *core)
 {
 	struct latch_quota *m, *next;
 
-	HASH_ITER (hh, core->kinds->latch_quotas, m, next) {
+	HASH_ITER (hh, core->families->latch_quotas, m, next) {
 		latch_quota_remove(core, m);
 		free(m);
 	}
@@ -172,7 +172,7 @@ latch_quota_free_all(struct core *core)
 bool
 latch_known(const struct core *core)
 {
-	return core->kinds->latches != NULL || core->kinds->latch_quotas != NULL;
+	return core->families->latches != NULL || core->families->latch_quotas != NULL;
 }
 
 /* ---- requests ---- */
@@ -182,7 +182,7 @@ latch_request_find(const struct core *core, uint64_t attempt)
 {
 	struct latch_request *found;
 
-	HASH_FIND(hh, core->kinds->requests, &attempt, sizeof(attempt), found);
+	HASH_FIND(hh, core->families->requests, &attempt, sizeof(attempt), found);
 	return found;
 }
 
@@ -190,15 +190,15 @@ static bool
 latch_request_enter(struct core *core, struct latch_request *latch_request)
 {
 	assert(latch_request->attempt != 0);
-	HASH_ADD(hh, core->kinds->requests, attempt, sizeof(latch_request->attempt), latch_request);
+	HASH_ADD(hh, core->families->requests, attempt, sizeof(latch_request->attempt), latch_request);
 	return latch_request->hh.tbl != NULL;
 }
 
 static void
 latch_request_remove(struct core *core, struct latch_request *latch_request)
 {
-	assert(core->kinds->requests != NULL);
-	HASH_DELETE(hh, core->kinds->requests, latch_request);
+	assert(core->families->requests != NULL);
+	HASH_DELETE(hh, core->families->requests, latch_request);
 }
 
 static enum latch_request_kind

@@ -22,8 +22,8 @@
 #ifndef CORE_SEMAPHORE_H
 #define CORE_SEMAPHORE_H
 
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 
-extern const struct lock_kind permits_kind;
+extern const struct lock_family permits_family;
 
 #endif

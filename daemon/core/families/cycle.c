@@ -1,10 +1,10 @@
 /* cycle: see cycle.h. A cycle of waits as text for a refusal. It only reads the marks, but for the order
  * in which it links the sessions. */
-#include "daemon/core/kinds/cycle.h"
+#include "daemon/core/families/cycle.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/emit.h"
-#include "daemon/core/kinds/deadlock.h"
+#include "daemon/core/families/deadlock.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/session/notes.h"

@@ -2,7 +2,7 @@
  * mlock: see mlock.h. The verbs begin an MLOCK, scheduler.c takes it further, and session.c, attach.c and
  * verbs.c end it. Only mlock_go_on() decides what follows.
  */
-#include "daemon/core/kinds/mlock.h"
+#include "daemon/core/families/mlock.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
@@ -10,10 +10,10 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/kinds/deadlock.h"
-#include "daemon/core/kinds/guest.h"
-#include "daemon/core/kinds/kinds.h"
-#include "daemon/core/kinds/parts.h"
+#include "daemon/core/families/deadlock.h"
+#include "daemon/core/families/families.h"
+#include "daemon/core/families/guest.h"
+#include "daemon/core/families/parts.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
@@ -21,9 +21,9 @@
 #include "daemon/core/lease/rules.h"
 #include "daemon/core/leasing/renew.h"
 #include "daemon/core/liveness/attach.h"
+#include "daemon/core/lock/family.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/key.h"
-#include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/mode.h"
@@ -126,7 +126,7 @@ part_is_shut(const struct core *core, const struct part *p)
 {
 	const struct resource *r = names_find(&core->leases->names, p->name);
 
-	return r != NULL && kind_of_name(core, r)->hopeless(r, p->mlock->lock.kind);
+	return r != NULL && family_of_name(core, r)->hopeless(r, p->mlock->lock.kind);
 }
 
 /* ---- its end ---- */
@@ -137,13 +137,13 @@ mlock_end(struct core *core, struct mlock *b)
 	assert(b->conn->mlock == b && core->counts.mlocks > 0);
 	timer_cancel(&core->timers, &b->timer);
 	if (b->dirty)
-		TAILQ_REMOVE(&core->kinds->mlocks, b, in_dirty);
+		TAILQ_REMOVE(&core->families->mlocks, b, in_dirty);
 	b->conn->mlock = NULL;
 	attach_answered(core, b->conn);
 	if (b->apart > 0)
 		user_give(b->conn->session, (int64_t)b->apart);
 	core->counts.mlocks--;
-	starts_remove(&core->kinds->mlock_starts, b->since_ms);
+	starts_remove(&core->families->mlock_starts, b->since_ms);
 	freelist_retire(core, &b->freed);
 }
 
@@ -319,12 +319,12 @@ mlock_go_on(struct core *core, struct mlock *b)
 bool
 mlock_schedule(struct core *core)
 {
-	struct mlock *b = TAILQ_FIRST(&core->kinds->mlocks);
+	struct mlock *b = TAILQ_FIRST(&core->families->mlocks);
 
 	if (b == NULL)
 		return false;
 	assert(b->dirty);
-	TAILQ_REMOVE(&core->kinds->mlocks, b, in_dirty);
+	TAILQ_REMOVE(&core->families->mlocks, b, in_dirty);
 	b->dirty = false;
 	mlock_go_on(core, b);
 	return true;
@@ -544,7 +544,7 @@ mlock_may_begin(struct core *core, struct mlock *b, struct reply *out)
 		dirty_add(&core->dirty, &r->item);
 		if (mode_refuses(r, &b->lock, out))
 			return false;
-		if (!b->once || !kind_of_name(core, r)->hopeless(r, b->lock.kind))
+		if (!b->once || !family_of_name(core, r)->hopeless(r, b->lock.kind))
 			continue;
 		shut = true;
 		refusal_name(core, r, out);
@@ -587,7 +587,7 @@ mlock_begin(struct core *core, struct conn *conn, const struct command *c)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	starts_add(&core->kinds->mlock_starts, b->since_ms);
+	starts_add(&core->families->mlock_starts, b->since_ms);
 	for (size_t i = 0; i < c->name_count; i++) {
 		loss = loss_find(core, s, c->names[i], c->owner);
 		if (loss != NULL)

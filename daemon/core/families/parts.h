@@ -1,20 +1,20 @@
 /*
  * parts: what happens to the parts of an unanswered MLOCK (part.h).
  *
- * Called by queue and grant (parts_kind), possibly in the middle of their lists. So a part only notes what
+ * Called by queue and grant (parts_family), possibly in the middle of their lists. So a part only notes what
  * has happened; mlock_schedule() decides what follows for the whole.
  */
 #ifndef CORE_PARTS_H
 #define CORE_PARTS_H
 
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 
 struct grant;
 struct mlock;
 struct part;
 struct waiter;
 
-extern const struct lock_kind parts_kind;
+extern const struct lock_family parts_family;
 
 /* A part is counted once for its user: by its wait or hold, else by its MLOCK, so that an MLOCK that has
  * begun never finds the room taken. part_join(): the MLOCK counts it from now on; part_leave(): no longer. */

@@ -1,13 +1,13 @@
 /*
- * kinds: what the core remembers of the other kinds of locks: permits, several names at once, latches.
+ * families: what the core remembers of the other families of locks: permits, several names at once, latches.
  */
-#ifndef CORE_KINDS_H
-#define CORE_KINDS_H
+#ifndef CORE_FAMILIES_H
+#define CORE_FAMILIES_H
 
 #include "daemon/core/base/starts.h"
-#include "daemon/core/kinds/deadlock.h"
-#include "daemon/core/kinds/latch.h"
-#include "daemon/core/kinds/mlock.h"
+#include "daemon/core/families/deadlock.h"
+#include "daemon/core/families/latch.h"
+#include "daemon/core/families/mlock.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 struct core;
 struct latch_quota;
 
-struct kinds {
+struct families {
 	struct latch *latches;
 	struct latch_quota *latch_quotas;
 	uint64_t latch_quotas_memory;   /* the memory of the master in which they are */
@@ -28,7 +28,7 @@ struct kinds {
 	struct deferred_checks deferred; /* the deferred searches */
 };
 
-/* Empty, and each kind known to the locks (kind.h). */
-void kinds_init(struct core *core);
+/* Empty, and each family known to the locks (family.h). */
+void families_init(struct core *core);
 
 #endif

@@ -1,13 +1,13 @@
 /* guest: see the header. verbs.c begins a request AS id; what a verb does is no different from here on. */
-#include "daemon/core/kinds/guest.h"
+#include "daemon/core/families/guest.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
-#include "daemon/core/kinds/latch.h"
-#include "daemon/core/kinds/mlock.h"
+#include "daemon/core/families/latch.h"
+#include "daemon/core/families/mlock.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"

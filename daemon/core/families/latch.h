@@ -33,7 +33,7 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/family.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
@@ -146,6 +146,6 @@ void latch_request_timer(struct core *core, struct latch_request *a);
 /* For core_free(). */
 void latch_free_all(struct core *core);
 
-extern const struct lock_kind latches_kind;
+extern const struct lock_family latches_family;
 
 #endif
