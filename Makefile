@@ -57,7 +57,7 @@ CORE_SRC   := $(sort $(wildcard daemon/core/*.c daemon/core/*/*.c))
 PROTO_SRC  := $(sort $(wildcard proto/*.c))
 BASE_SRC   := $(sort $(wildcard daemon/base/*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(sort $(wildcard daemon/*.c daemon/net/*.c daemon/redis/*.c daemon/request/*.c daemon/admin/*.c daemon/http/*.c conf/*.c)))
-CLIENT_SRC := $(filter-out client/main.c client/manual.c,$(sort $(wildcard client/*.c)))
+CLIENT_SRC := $(filter-out client/main.c client/manual.c,$(sort $(wildcard client/*.c client/wire/*.c)))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
 MODEL_SRC  := $(sort $(wildcard tests/model/*.c))
 HISTORY_SRC := $(filter-out tests/history/main.c,$(sort $(wildcard tests/history/*.c)))
@@ -142,8 +142,7 @@ $(O)/holdfast-tls: $(O)/obj/client/main.o $(O)/obj/daemon/base/tls.o $(O)/libcli
 
 # The library for C programs has the parts of the client that speak to the daemon. Its objects are independent of the place
 # where they are loaded, and of its many names a program sees only those of holdfast.h.
-LIBRARY_SRC := $(sort $(wildcard client/c/*.c)) $(addprefix client/,address.c deadline.c descriptor.c hello.c session.c wire.c wire_tls.c) \
-	daemon/base/tls.c $(addprefix proto/,answer.c buffer.c escape.c name.c reply.c slice.c)
+LIBRARY_SRC := $(sort $(wildcard client/c/*.c client/wire/*.c)) daemon/base/tls.c $(addprefix proto/,answer.c buffer.c escape.c name.c reply.c slice.c)
 LIBRARY_OBJ := $(patsubst %.c,$(O)/pic/%.o,$(LIBRARY_SRC))
 LIBRARY_ABI := 0
 

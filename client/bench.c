@@ -17,8 +17,8 @@
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
-#include "client/session.h"
-#include "client/wire.h"
+#include "client/wire/session.h"
+#include "client/wire/wire.h"
 #include "daemon/base/clock.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
 #ifndef CLIENT_BENCH_H
 #define CLIENT_BENCH_H
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 #include <stdbool.h>
 #include <stddef.h>

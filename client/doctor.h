@@ -6,7 +6,7 @@
 
 #include "client/output.h"
 #include "client/probe.h"
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #define CLIENT_FLEET_H
 
 #include "client/process.h"
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 #include <stdbool.h>
 #include <stddef.h>

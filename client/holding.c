@@ -4,12 +4,12 @@
  */
 #include "client/holding.h"
 
-#include "client/deadline.h"
-#include "client/hello.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/process.h"
+#include "client/wire/deadline.h"
+#include "client/wire/hello.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 

@@ -5,7 +5,7 @@
 #ifndef CLIENT_HOLDING_H
 #define CLIENT_HOLDING_H
 
-#include "client/deadline.h"
+#include "client/wire/deadline.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #ifndef CLIENT_LIST_H
 #define CLIENT_LIST_H
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -12,12 +12,12 @@
 #include "client/lock.h"
 
 #include "client/fleet.h"
-#include "client/hello.h"
 #include "client/list.h"
 #include "client/message.h"
 #include "client/output.h"
-#include "client/session.h"
 #include "client/waiting.h"
+#include "client/wire/hello.h"
+#include "client/wire/session.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

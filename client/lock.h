@@ -5,10 +5,10 @@
 #ifndef CLIENT_LOCK_H
 #define CLIENT_LOCK_H
 
-#include "client/deadline.h"
 #include "client/options.h"
-#include "client/session.h"
-#include "client/wire.h"
+#include "client/wire/deadline.h"
+#include "client/wire/session.h"
+#include "client/wire/wire.h"
 #include "proto/command.h"
 
 #include <stdbool.h>

@@ -2,12 +2,12 @@
  * holdfast: the bundled client of holdfastd. Parses the command line, chooses the daemon's address, and calls
  * the verb.
  */
-#include "client/address.h"
 #include "client/help.h"
 #include "client/message.h"
 #include "client/options.h"
-#include "client/wire.h"
-#include "client/wire_tls.h"
+#include "client/wire/address.h"
+#include "client/wire/wire.h"
+#include "client/wire/wire_tls.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -3,8 +3,8 @@
  */
 #include "client/probe.h"
 
-#include "client/hello.h"
 #include "client/message.h"
+#include "client/wire/hello.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 

@@ -11,7 +11,7 @@
 #ifndef CLIENT_PROBE_H
 #define CLIENT_PROBE_H
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 #include <stdint.h>
 

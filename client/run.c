@@ -9,8 +9,6 @@
  * acknowledged. From then on one loop handles the daemon, the supervisor, signals and the clock.
  */
 #include "client/run.h"
-#include "client/deadline.h"
-#include "client/hello.h"
 #include "client/holding.h"
 #include "client/job.h"
 #include "client/lock.h"
@@ -21,6 +19,8 @@
 #include "client/process.h"
 #include "client/supervisor.h"
 #include "client/tether.h"
+#include "client/wire/deadline.h"
+#include "client/wire/hello.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

@@ -6,12 +6,12 @@
  */
 #include "client/lock.h"
 
-#include "client/hello.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/output.h"
 #include "client/process.h"
 #include "client/waiting.h"
+#include "client/wire/hello.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "client/options.h"
 #include "client/output.h"
 #include "client/probe.h"
-#include "client/wire.h"
+#include "client/wire/wire.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 

@@ -8,11 +8,11 @@
  */
 #include "client/supervisor.h"
 
-#include "client/deadline.h"
 #include "client/message.h"
 #include "client/process.h"
 #include "client/run.h"
 #include "client/tether.h"
+#include "client/wire/deadline.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

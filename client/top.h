@@ -12,7 +12,7 @@
 
 #include "client/options.h"
 #include "client/process.h"
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,13 +4,13 @@
 #include "client/top_data.h"
 
 #include "client/fleet.h"
-#include "client/hello.h"
 #include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/top.h"
 #include "client/top_fleet.h"
 #include "client/top_hour.h"
+#include "client/wire/hello.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 

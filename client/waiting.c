@@ -5,12 +5,12 @@
 #include "client/waiting.h"
 
 #include "client/fleet.h"
-#include "client/hello.h"
 #include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/process.h"
-#include "client/wire.h"
+#include "client/wire/hello.h"
+#include "client/wire/wire.h"
 #include "daemon/base/clock.h"
 
 #include <inttypes.h>

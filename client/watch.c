@@ -5,7 +5,7 @@
 #include "client/message.h"
 #include "client/options.h"
 #include "client/output.h"
-#include "client/wire.h"
+#include "client/wire/wire.h"
 #include "proto/escape.h"
 #include "proto/glob.h"
 #include "proto/json.h"

@@ -3,13 +3,13 @@
  */
 #include "client/c/handle.h"
 
-#include "client/address.h"
 #include "client/c/library.h"
 #include "client/c/lock.h"
 #include "client/c/queue.h"
 #include "client/c/seen.h"
-#include "client/descriptor.h"
-#include "client/hello.h"
+#include "client/wire/address.h"
+#include "client/wire/descriptor.h"
+#include "client/wire/hello.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 

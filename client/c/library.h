@@ -16,9 +16,9 @@
 #define CLIENT_C_LIBRARY_H
 
 #include "client/c/holdfast.h"
-#include "client/deadline.h"
-#include "client/session.h"
-#include "client/wire.h"
+#include "client/wire/deadline.h"
+#include "client/wire/session.h"
+#include "client/wire/wire.h"
 #include "proto/command.h"
 
 #include <bsd/sys/queue.h>

@@ -9,7 +9,7 @@
 #include "client/c/library.h"
 #include "client/c/part.h"
 #include "client/c/seen.h"
-#include "client/descriptor.h"
+#include "client/wire/descriptor.h"
 #include "daemon/base/clock.h"
 #include "proto/name.h"
 #include "proto/slice.h"

@@ -15,7 +15,7 @@
 #include "client/c/library.h"
 #include "client/c/part.h"
 #include "client/c/queue.h"
-#include "client/descriptor.h"
+#include "client/wire/descriptor.h"
 #include "daemon/base/clock.h"
 #include "proto/slice.h"
 

@@ -2,12 +2,12 @@
  * The client's parts that need no daemon: options, addresses, completions, and the manual that has
  * to know them all.
  */
-#include "client/address.h"
 #include "client/completion.h"
 #include "client/help.h"
 #include "client/message.h"
 #include "client/options.h"
-#include "client/wire.h"
+#include "client/wire/address.h"
+#include "client/wire/wire.h"
 
 #include <check.h>
 #include <signal.h>

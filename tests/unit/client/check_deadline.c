@@ -1,7 +1,7 @@
 /*
  * Tests of client/deadline: when a holder asks, when its command is told to stop, and when the hold is over.
  */
-#include "client/deadline.h"
+#include "client/wire/deadline.h"
 #include "tests/support/suite.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /*
  * Tests of client/limits: when a command has run for long enough, and when its lock may go.
  */
-#include "client/deadline.h"
+#include "client/wire/deadline.h"
 #include "tests/support/suite.h"
 
 START_TEST(a_command_is_asked_to_end_once_and_killed_once)

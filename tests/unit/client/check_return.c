@@ -2,9 +2,9 @@
  * Tests of client/session: how a client comes back to its session. The daemon is this process: it listens on
  * a Unix socket, and answers what the test says. Time is what the test says, too.
  */
-#include "client/session.h"
+#include "client/wire/session.h"
 
-#include "client/address.h"
+#include "client/wire/address.h"
 #include "tests/support/suite.h"
 #include "tests/support/tempdir.h"
 

@@ -5,10 +5,10 @@
  * The context is made when the wire is opened for the first time, and lasts until wire_close(): a client that
  * comes back reads the files again only if they have changed.
  */
-#include "client/wire_tls.h"
+#include "client/wire/wire_tls.h"
 
-#include "client/deadline.h"
-#include "client/wire.h"
+#include "client/wire/deadline.h"
+#include "client/wire/wire.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /*
  * session: comes back to the daemon; see session.h.
  */
-#include "client/session.h"
+#include "client/wire/session.h"
 
-#include "client/deadline.h"
-#include "client/hello.h"
-#include "client/wire_tls.h"
+#include "client/wire/deadline.h"
+#include "client/wire/hello.h"
+#include "client/wire/wire_tls.h"
 #include "daemon/base/clock.h"
 #include "proto/reply.h"
 

@@ -1,7 +1,7 @@
 /*
  * descriptor: see descriptor.h.
  */
-#include "client/descriptor.h"
+#include "client/wire/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
  * deadline: the arithmetic of a hold's validity from the holder's point of view, that of --max-run and
  * --min-hold, and timerfd(2) with absolute milliseconds.
  */
-#include "client/deadline.h"
+#include "client/wire/deadline.h"
 
-#include "client/descriptor.h"
+#include "client/wire/descriptor.h"
 
 #include <assert.h>
 #include <sys/timerfd.h>

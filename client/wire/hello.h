@@ -4,7 +4,7 @@
 #ifndef CLIENT_HELLO_H
 #define CLIENT_HELLO_H
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 struct answer;
 

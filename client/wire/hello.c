@@ -1,9 +1,9 @@
 /*
  * hello: what a client says first on a connection, and whether holdfastd answers it.
  */
-#include "client/hello.h"
+#include "client/wire/hello.h"
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 #include <stdio.h>
 #include <string.h>

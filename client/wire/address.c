@@ -2,9 +2,9 @@
  * address: parses $HOLDFAST_URL. It resolves no names and makes no connections; it only checks whether a
  * default socket exists, and who could have put it there.
  */
-#include "client/address.h"
+#include "client/wire/address.h"
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 #include "proto/slice.h"
 
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #ifndef CLIENT_WIRE_TLS_H
 #define CLIENT_WIRE_TLS_H
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 #include <stdbool.h>
 

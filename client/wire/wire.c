@@ -1,11 +1,11 @@
 /*
  * wire: connects, sends requests as RESP arrays, and reads answers.
  */
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
-#include "client/deadline.h"
-#include "client/descriptor.h"
-#include "client/wire_tls.h"
+#include "client/wire/deadline.h"
+#include "client/wire/descriptor.h"
+#include "client/wire/wire_tls.h"
 #include "daemon/base/clock.h"
 #include "proto/reply.h"
 

@@ -19,7 +19,7 @@
 #ifndef CLIENT_SESSION_H
 #define CLIENT_SESSION_H
 
-#include "client/wire.h"
+#include "client/wire/wire.h"
 
 #include <poll.h>
 #include <stdbool.h>
