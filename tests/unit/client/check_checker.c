@@ -1,7 +1,7 @@
 /*
  * Tests of client/checker: it must find each promise of a lock that is broken, and no other.
  */
-#include "client/bench.h"
+#include "client/bench/bench.h"
 #include "tests/support/suite.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * Tests of client/histogram: percentiles out of few cells.
  */
-#include "client/bench.h"
+#include "client/bench/bench.h"
 #include "tests/support/suite.h"
 
 START_TEST(an_empty_gauge_says_nothing)

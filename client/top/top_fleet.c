@@ -1,13 +1,13 @@
 /*
  * top_fleet: asks the daemon for all daemons, what the screen of top shows by itself. See top.h.
  */
-#include "client/top_fleet.h"
+#include "client/top/top_fleet.h"
 
 #include "client/fleet.h"
 #include "client/list.h"
 #include "client/lock.h"
-#include "client/top.h"
-#include "client/top_data.h"
+#include "client/top/top.h"
+#include "client/top/top_data.h"
 #include "daemon/base/clock.h"
 #include "proto/command.h"
 

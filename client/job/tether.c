@@ -2,13 +2,13 @@
  * tether: what every descendant of the command inherits, see run.h. run.c makes one before it starts the
  * supervisor, which watches it; process.c finds the processes that have it.
  */
-#include "client/tether.h"
+#include "client/job/tether.h"
 
+#include "client/job/run.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/process.h"
-#include "client/run.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

@@ -2,10 +2,10 @@
  * job: stops and continues the command with this process, and lends it the terminal. It uses /dev/tty, and
  * sends this process the signal that the terminal sent its command.
  */
-#include "client/job.h"
+#include "client/job/job.h"
 
-#include "client/run.h"
-#include "client/supervisor.h"
+#include "client/job/run.h"
+#include "client/job/supervisor.h"
 
 #include <fcntl.h>
 #include <signal.h>

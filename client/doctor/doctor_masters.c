@@ -1,9 +1,9 @@
 /*
  * doctor_masters: what is wrong with a master, as the daemon sees it; see doctor.h. doctor.c calls it.
  */
-#include "client/doctor_masters.h"
+#include "client/doctor/doctor_masters.h"
 
-#include "client/doctor.h"
+#include "client/doctor/doctor.h"
 #include "client/message.h"
 #include "client/options.h"
 

@@ -4,7 +4,7 @@
 #ifndef CLIENT_DOCTOR_MASTERS_H
 #define CLIENT_DOCTOR_MASTERS_H
 
-#include "client/doctor.h"
+#include "client/doctor/doctor.h"
 #include "proto/slice.h"
 
 /* What mends the error that a LOCK was answered with, printed into out or run; the latter becomes the command

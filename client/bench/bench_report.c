@@ -1,7 +1,7 @@
 /*
  * bench_report: the loads of `holdfast bench`, and the report on them.
  */
-#include "client/bench.h"
+#include "client/bench/bench.h"
 
 #include "client/message.h"
 #include "client/options.h"

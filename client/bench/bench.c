@@ -12,7 +12,7 @@
  * --durable the session is the same afterwards: if the repeated UNLOCK still finds the hold, no other client
  * may have been granted the name before.
  */
-#include "client/bench.h"
+#include "client/bench/bench.h"
 
 #include "client/lock.h"
 #include "client/message.h"

@@ -8,17 +8,17 @@
  * The lock comes first, then the supervisor, then SESSION BIND. The command starts only when that is
  * acknowledged. From then on one loop handles the daemon, the supervisor, signals and the clock.
  */
-#include "client/run.h"
-#include "client/holding.h"
-#include "client/job.h"
+#include "client/job/run.h"
+#include "client/job/holding.h"
+#include "client/job/job.h"
+#include "client/job/nest.h"
+#include "client/job/supervisor.h"
+#include "client/job/tether.h"
 #include "client/lock.h"
 #include "client/message.h"
-#include "client/nest.h"
 #include "client/options.h"
 #include "client/output.h"
 #include "client/process.h"
-#include "client/supervisor.h"
-#include "client/tether.h"
 #include "client/wire/deadline.h"
 #include "client/wire/hello.h"
 #include "daemon/base/clock.h"

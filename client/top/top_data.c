@@ -1,15 +1,15 @@
 /*
  * top_data: asks the daemon what the screen of top shows. See top.h.
  */
-#include "client/top_data.h"
+#include "client/top/top_data.h"
 
 #include "client/fleet.h"
 #include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"
-#include "client/top.h"
-#include "client/top_fleet.h"
-#include "client/top_hour.h"
+#include "client/top/top.h"
+#include "client/top/top_fleet.h"
+#include "client/top/top_hour.h"
 #include "client/wire/hello.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"

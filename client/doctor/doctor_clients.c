@@ -2,9 +2,9 @@
  * doctor_clients: what is wrong with a client of this host's daemon: it waits for long, it keeps the daemon
  * busy, or it has nearly all locks that it may have; see doctor.h. doctor.c calls it.
  */
-#include "client/doctor_clients.h"
+#include "client/doctor/doctor_clients.h"
 
-#include "client/doctor.h"
+#include "client/doctor/doctor.h"
 #include "client/fleet.h"
 #include "client/list.h"
 #include "client/message.h"

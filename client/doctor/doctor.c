@@ -6,10 +6,10 @@
  * for which lock. The daemon sees the masters as locks do,
  * with its own login; a person who may read the daemon needs no password of a master.
  */
-#include "client/doctor.h"
+#include "client/doctor/doctor.h"
 
-#include "client/doctor_clients.h"
-#include "client/doctor_masters.h"
+#include "client/doctor/doctor_clients.h"
+#include "client/doctor/doctor_masters.h"
 #include "client/fleet.h"
 #include "client/lock.h"
 #include "client/message.h"

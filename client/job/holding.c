@@ -2,7 +2,7 @@
  * holding: sends CHECK, reads its answers and the push `lost name owner token reason`, and comes back to the
  * session; and holdfast hold, which holds a lock until a signal.
  */
-#include "client/holding.h"
+#include "client/job/holding.h"
 
 #include "client/lock.h"
 #include "client/message.h"

@@ -6,12 +6,12 @@
  * to the wrapper's group do not end it. It communicates only with the wrapper, and has neither the daemon's
  * socket nor the terminal.
  */
-#include "client/supervisor.h"
+#include "client/job/supervisor.h"
 
+#include "client/job/run.h"
+#include "client/job/tether.h"
 #include "client/message.h"
 #include "client/process.h"
-#include "client/run.h"
-#include "client/tether.h"
 #include "client/wire/deadline.h"
 #include "daemon/base/clock.h"
 

@@ -4,12 +4,12 @@
  * On a terminal a key changes what is shown, and the screen is drawn again at once; the daemon is asked each
  * delay, and after keys that need it.
  */
-#include "client/top.h"
+#include "client/top/top.h"
 
 #include "client/message.h"
-#include "client/top_data.h"
-#include "client/top_fleet.h"
-#include "client/top_lines.h"
+#include "client/top/top_data.h"
+#include "client/top/top_fleet.h"
+#include "client/top/top_lines.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 

@@ -2,7 +2,7 @@
  * nest: a run inside a run of the same name: it joins the session of the outer run instead of taking the
  * lock, see lock.h.
  */
-#include "client/nest.h"
+#include "client/job/nest.h"
 
 #include "client/lock.h"
 #include "client/options.h"

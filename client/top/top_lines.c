@@ -1,12 +1,12 @@
 /*
  * top_lines: makes lines of what the daemon said, and prints them in batches. See top.h.
  */
-#include "client/top_lines.h"
+#include "client/top/top_lines.h"
 
 #include "client/message.h"
-#include "client/top.h"
-#include "client/top_data.h"
-#include "client/top_hour.h"
+#include "client/top/top.h"
+#include "client/top/top_data.h"
+#include "client/top/top_hour.h"
 #include "proto/escape.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /*
  * checker: verifies PROTOCOL 3.18 and 4.4 from outside, and counts durations. It sends and prints nothing.
  */
-#include "client/bench.h"
+#include "client/bench/bench.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -2,11 +2,11 @@
  * top_hour: the latest hour as one line of top: grants and the longest waits as blocks, and losses. See
  * top.h.
  */
-#include "client/top_hour.h"
+#include "client/top/top_hour.h"
 
 #include "client/message.h"
-#include "client/top.h"
-#include "client/top_lines.h"
+#include "client/top/top.h"
+#include "client/top/top_lines.h"
 #include "daemon/base/clock.h"
 
 #include <inttypes.h>
