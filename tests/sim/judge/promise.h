@@ -31,16 +31,16 @@ struct world;
 	PROMISE(ORDER, OFF(WRITES) | OFF(RIVALS) | OFF(COPIES) | OFF(LEDGERS) | OFF(MESSAGES) | OFF_CLOCKS,  \
 		"order: each daemon has its turn in the calm")                                               \
 	PROMISE(RELEASE, OFF(COPIES) | OFF(JUMPS) | OFF(BACK) | OFF(STILL),                                  \
-		"release: no master keeps a lease that was given back")                                      \
+		"orphan: no master keeps a lease that was given back")                                       \
 	PROMISE(NOTHING_LEFT, OFF(BACK), "drain: no key is left")                                            \
 	PROMISE(WITHHELD, OFF(WRITES) | OFF(JUMPS) | OFF(STILL),                                             \
 		"withheld: a hold passes on when what was told of it is over, and not before")               \
 	PROMISE(GUARD, OFF_CLOCKS, "guard: no master is guarded without a reason")                           \
-	PROMISE(OWNER, OFF(WRITES), "owner: who is told that permits are his has them")                      \
-	PROMISE(FLOOR, OFF(COUNTERS), "tokens: a master is admitted above all that others know")             \
+	PROMISE(OWNER, OFF(WRITES), "owner only: who is told that permits are his has them")                 \
+	PROMISE(FLOOR, OFF(COUNTERS), "hellos: a master is admitted above all that others know")             \
 	PROMISE(CLONED, OFF(COPIES), "cloned: no daemon takes itself for a copy")                            \
 	PROMISE(LEAVE, OFF(WRITES) | OFF(COPIES) | OFF(LEDGERS) | OFF(STILL),                                \
-		"registration: it lasts as long as a hold")
+		"hellos: a registration lasts as long as a hold")
 
 enum promise {
 #define PROMISE(id, off, text) PROMISE_##id,
