@@ -18,11 +18,13 @@ map_done(struct map *map)
 	*map = (struct map){0};
 }
 
-/* The slot of this number, unless another one has it. */
+/* The slot of this number, unless another one has it. Numbers in a row are spread: side by side they would be
+ * one run of slots, which each removal would go through to its end. */
 static size_t
 map_own(const struct map *map, uint64_t key)
 {
-	return (size_t)key & (map->room - 1);
+	assert(map->room > 1);
+	return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctzll(map->room)));
 }
 
 static size_t
