@@ -297,6 +297,7 @@ load_rest(struct state_loader *l, int64_t lease_max_ms)
 		return;
 	if (!attempts_differ(core))
 		record_fail(l->r, "two of its leases are one, or there is no memory for it");
+	state_sort_waits(l);
 	ledger_mark(core);
 	wrong = core_wrong(core, l->saved_ms);
 	if (wrong != NULL)
@@ -321,6 +322,7 @@ core_load(const struct core_settings *settings, struct now now, struct record *r
 	while (load_next(&l, &part))
 		continue;
 	map_done(&l.sessions);
+	map_done(&l.parts);
 	if (!r->failed)
 		load_rest(&l, settings->lease_max_ms);
 	if (!r->failed)

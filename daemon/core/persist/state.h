@@ -41,6 +41,7 @@ struct state_loader {
 	struct record *r;
 	int64_t saved_ms;             /* when the state was saved */
 	struct map sessions;          /* those loaded, by number: the core's own table has long chains */
+	struct map parts;             /* the waiters that are parts of MLOCKs, by ticket */
 	struct session *session;      /* the last one loaded; NULL: none */
 	struct resource *resource;    /* likewise */
 	struct lease *lease;          /* of resource, or its last permit lease; NULL: none */

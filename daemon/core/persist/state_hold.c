@@ -21,6 +21,7 @@
 #include "daemon/core/persist/state.h"
 #include "daemon/core/session/conn.h"
 #include "daemon/core/session/session.h"
+#include "daemon/core/session/sessions.h"
 #include "daemon/core/session/user.h"
 #include "proto/command.h"
 #include "proto/name.h"
@@ -261,20 +262,49 @@ waiter_fits(const struct core *core, const struct waiter *w, const struct waiter
 	       (r->limit > 0 ? w->kind == KIND_PERMITS && w->permits > 0 : w->kind != KIND_PERMITS);
 }
 
-/* The waits of a session, the latest first. */
-static void
-session_sort(struct waiter *w)
+static int
+ticket_order(const void *a, const void *b)
 {
-	struct waiter *next = LIST_NEXT(w, in_session), *before = NULL;
+	const struct waiter *const *x = a, *const *y = b;
 
-	while (next != NULL && next->ticket > w->ticket) {
-		before = next;
-		next = LIST_NEXT(next, in_session);
+	return (*x)->ticket < (*y)->ticket ? -1 : (*x)->ticket > (*y)->ticket;
+}
+
+/* The waits of a session, the latest first; list: has room for all. */
+static void
+session_sort(struct session *s, struct waiter **list)
+{
+	size_t n = 0;
+
+	for (; !LIST_EMPTY(&s->waiters); n++) {
+		list[n] = LIST_FIRST(&s->waiters);
+		LIST_REMOVE(list[n], in_session);
 	}
-	if (before == NULL)
+	assert(n == s->waiter_count);
+	qsort(list, n, sizeof(struct waiter *), ticket_order);
+	for (size_t i = 0; i < n; i++)
+		LIST_INSERT_HEAD(&s->waiters, list[i], in_session);
+}
+
+void
+state_sort_waits(struct state_loader *l)
+{
+	size_t most = 0;
+	struct waiter **list;
+	struct session *s;
+
+	for (s = l->core->sessions->all; s != NULL; s = s->hh.next)
+		most = s->waiter_count > most ? s->waiter_count : most;
+	if (most < 2)
 		return;
-	LIST_REMOVE(w, in_session);
-	LIST_INSERT_AFTER(before, w, in_session);
+	list = calloc(most, sizeof(struct waiter *));
+	if (list == NULL) {
+		record_no_memory(l->r);
+		return;
+	}
+	for (s = l->core->sessions->all; s != NULL; s = s->hh.next)
+		session_sort(s, list);
+	free(list);
 }
 
 void
@@ -293,7 +323,8 @@ state_load_waiter(struct state_loader *l)
 		free(w);
 		return;
 	}
-	session_sort(w);
+	if (head.part && map_add(&l->parts, w->ticket, w) != 0)
+		record_no_memory(l->r);
 	if (w->conn != NULL && !w->async && !head.part)
 		w->conn->blocked = w;
 }

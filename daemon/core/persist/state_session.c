@@ -304,15 +304,12 @@ state_save_mlocks(struct core *core, struct record *r)
 }
 
 static struct waiter *
-waiter_of(const struct part *p, uint64_t ticket)
+waiter_of(const struct state_loader *l, const struct part *p, uint64_t ticket)
 {
 	struct waiter *w;
 
 	assert(ticket != 0);
-	LIST_FOREACH (w, &p->mlock->conn->session->waiters, in_session) {
-		if (w->ticket == ticket)
-			break;
-	}
+	w = map_find(&l->parts, ticket);
 	return w != NULL && w->conn == p->mlock->conn && w->part == NULL && !w->async &&
 			       slice_equal(resource_name(w->resource), p->name)
 		       ? w
@@ -341,7 +338,7 @@ load_part(struct state_loader *l, struct part *p)
 
 	progress_fields(l->r, &ticket, &token);
 	if (ticket != 0)
-		p->waiter = waiter_of(p, ticket);
+		p->waiter = waiter_of(l, p, ticket);
 	if (token != 0)
 		p->grant = grant_of(l->core, p, token);
 	if ((ticket != 0) != (p->waiter != NULL) || (token != 0) != (p->grant != NULL)) {
