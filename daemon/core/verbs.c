@@ -162,7 +162,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		loss_answer(core, conn, loss, (struct slice){0});
 		return;
 	}
-	again = grace_find(conn->session, c);
+	again = grace_find(core, conn->session, c);
 	if (again != NULL && again->conn != NULL && c->last) {
 		named_session_refusal(&refusal, false);
 		emit_reply(core, conn->id, &refusal);

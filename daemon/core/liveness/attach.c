@@ -30,12 +30,27 @@ attach_attach(struct core *core, struct conn *conn, struct session *s)
 {
 	assert(conn->session == NULL);
 	conn->session = s;
+	s->closes = false;
 	TAILQ_INSERT_TAIL(&s->conns, conn, in_session);
 	s->conn_count++;
 	s->anchors += conn->anchor;
 	grace_attach(core, s);
 	heartbeat_begin(core, s);
 	conn_set_durable(core, conn);
+}
+
+/* The first wait of the connection from this one on, in the list of its session; NULL: there is none. A
+ * session may have thousands of connections and waits, and most connections wait once. */
+static struct waiter *
+attach_wait(const struct conn *conn, struct waiter *from)
+{
+	if (conn->waiters == 0)
+		return NULL;
+	if (conn->waiters == 1 && conn->blocked != NULL)
+		return conn->blocked;
+	while (from != NULL && from->conn != conn)
+		from = LIST_NEXT(from, in_session);
+	return from;
 }
 
 /* Ends the connection's waits; with orphan, they go on without it. MLOCK and LATCH end with their connection
@@ -46,14 +61,15 @@ attach_drop_waits(struct core *core, struct conn *conn, bool orphan)
 	struct waiter *w, *next;
 
 	families_close(core, conn);
-	LIST_FOREACH_SAFE (w, &conn->session->waiters, in_session, next) {
-		if (w->conn != conn)
-			continue;
+	for (w = attach_wait(conn, LIST_FIRST(&conn->session->waiters)); w != NULL;
+		w = attach_wait(conn, next)) {
+		next = LIST_NEXT(w, in_session);
 		if (orphan && (!w->once || w->halved))
 			queue_orphan(core, w);
 		else
 			queue_remove(core, w);
 	}
+	assert(conn->waiters == 0);
 	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL);
 }
 
@@ -231,6 +247,10 @@ attach_finish(struct core *core, struct conn *conn)
 	if (conn->guest != NULL)
 		attach_finish(core, conn->guest);
 	families_finish(core, conn);
+	if (conn->waiters == 1 && conn->blocked != NULL) {
+		queue_halve(core, conn->blocked);
+		return;
+	}
 	LIST_FOREACH (w, &conn->session->waiters, in_session) {
 		if (w->conn == conn)
 			queue_halve(core, w);

@@ -28,11 +28,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define END_HOLDS_FEW 16 /* a session gives up so many in any case: one with few locks ends at once */
+#define END_HOLDS_FEW 16 /* a session gives up or forgets so many in any case: one with few ends at once */
 #define END_CHECKS    16 /* holds of a name, or sessions, that a request checks */
 #define END_TICK_MS   1
 
-/* Holds that were given up in this millisecond. */
+/* Holds that were given up, and losses that were forgotten, in this millisecond. */
 static size_t
 ending_given_up(const struct core *core)
 {
@@ -89,6 +89,23 @@ ending_part(struct core *core, struct session *s, enum end end)
 	return LIST_EMPTY(&s->grants);
 }
 
+/* Forgets its losses, and passes on what is withheld because of them. True: there are none any more. */
+static bool
+ending_losses(struct core *core, struct session *s, enum end end)
+{
+	/* The client of an id may go on: it has not ended the session. */
+	bool passes = end != END_ABANDONED && s->named == NULL;
+
+	assert(LIST_EMPTY(&s->grants));
+	for (size_t most = ending_share(core); most > 0 && s->losses != NULL; most--) {
+		(void)ration_take(&core->liveness->ended_holds, core->now.ms, 1);
+		if (passes)
+			loss_pass_on(core, s->losses);
+		loss_forget(core, s, s->losses);
+	}
+	return s->losses == NULL;
+}
+
 static void
 ending_arm(struct core *core)
 {
@@ -133,15 +150,11 @@ session_clear(struct core *core, struct session *s, enum end end)
 		queue_remove(core, LIST_FIRST(&s->waiters));
 	if (s->ends)
 		end = s->end;
-	if (!ending_part(core, s, end)) {
+	if (!ending_part(core, s, end) || !ending_losses(core, s, end)) {
 		if (!s->ends)
 			ending_enter(core, s, end);
 		return;
 	}
-	/* The client of an id may go on: it has not ended the session. */
-	if (end != END_ABANDONED && s->named == NULL)
-		loss_pass_on(core, s);
-	loss_forget_all(core, s);
 	/* What it waited for and held was counted for it alone. */
 	assert(s->grant_count == 0 && s->waiter_count == 0 && s->locks == 0);
 }
@@ -163,6 +176,13 @@ ending_hide(struct core *core, struct session *s)
 	timer_cancel(&core->timers, &s->heartbeat_timer);
 	core->locks->watch->forget(core, s);
 	session_changed(core, s);
+}
+
+/* It has given up all that it held, and no loss is remembered. */
+static bool
+session_is_clear(const struct session *s)
+{
+	return s->grant_count == 0 && s->losses == NULL;
 }
 
 static void
@@ -187,7 +207,7 @@ session_end(struct core *core, struct session *s, enum end end)
 	assert(s->conn_count == 0);
 	session_clear(core, s, end);
 	ending_hide(core, s);
-	if (s->grant_count == 0)
+	if (session_is_clear(s))
 		session_finish(core, s);
 }
 
@@ -196,7 +216,7 @@ static bool
 ending_go_on(struct core *core, struct session *s)
 {
 	session_clear(core, s, s->end);
-	if (s->grant_count > 0)
+	if (!session_is_clear(s))
 		return false;
 	if (s->conn_count == 0)
 		session_finish(core, s);

@@ -5,6 +5,8 @@
  * renewed and counted, and no other client gets their locks. A LOCK of one of these names sees no difference,
  * because the hold of that name is given up first. If the daemon crashes before the last part, the remaining
  * holds end at the deadlines that their clients were told.
+ *
+ * Its losses follow in the same way: each is forgotten, and a name that is withheld because of it passes on.
  */
 #ifndef CORE_ENDING_H
 #define CORE_ENDING_H
@@ -30,7 +32,7 @@ void session_end(struct core *core, struct session *s, enum end end);
 /* Ends what it holds and waits for; the session itself stays. */
 void session_clear(struct core *core, struct session *s, enum end end);
 
-/* It still has holds to give up. */
+/* It still has holds to give up, or losses to forget. */
 void ending_enter(struct core *core, struct session *s, enum end end);
 
 /* Before a request: what it asks for is given up first if its session ends. */

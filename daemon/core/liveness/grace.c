@@ -6,6 +6,9 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/liveness/ending.h"
 #include "daemon/core/liveness/heartbeat.h"
 #include "daemon/core/liveness/liveness.h"
@@ -16,6 +19,7 @@
 #include "daemon/core/session/session.h"
 #include "daemon/core/session/sessions.h"
 #include "daemon/core/session/user.h"
+#include "proto/command.h"
 #include "proto/reply.h"
 
 #include <assert.h>
@@ -126,17 +130,35 @@ grace_take_over(struct core *core, struct session *s)
 		grace_arm(core, s);
 }
 
+static bool
+grace_finds(const struct session *s, const struct waiter *w, const struct command *c)
+{
+	return w->session == s && (w->conn == NULL || s->named != NULL) && queue_is_repeated(w, c);
+}
+
 struct waiter *
-grace_find(const struct session *s, const struct command *c)
+grace_find(const struct core *core, const struct session *s, const struct command *c)
 {
 	struct waiter *w, *found = NULL;
+	const struct resource *r;
 
 	/* Orphaned waiters of other sessions exist only as long as this timer runs. */
-	if (s->named == NULL && !timer_is_armed(&s->grace_timer))
+	if (LIST_EMPTY(&s->waiters) || (s->named == NULL && !timer_is_armed(&s->grace_timer)))
 		return NULL;
-	/* The latest is first in the list. */
+	r = names_find(&core->leases->names, c->name);
+	if (r == NULL)
+		return NULL;
+	/* The shorter list: of a hot name, or of a session that waits for many. */
+	if (r->demand->count < s->waiter_count) {
+		TAILQ_FOREACH (w, &queue_of(r)->waiters, in_resource) {
+			if (grace_finds(s, w, c))
+				return w;
+		}
+		return NULL;
+	}
+	/* The latest is first in this one. */
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if ((w->conn == NULL || s->named != NULL) && queue_is_repeated(w, c))
+		if (grace_finds(s, w, c))
 			found = w;
 	}
 	return found;

@@ -71,7 +71,7 @@ void grace_take_over(struct core *core, struct session *s);
 
 /* The orphaned waiter that a LOCK repeats, the oldest if several; of a named session, any waiter. NULL:
  * none. */
-struct waiter *grace_find(const struct session *s, const struct command *c);
+struct waiter *grace_find(const struct core *core, const struct session *s, const struct command *c);
 
 /* The daemon drains: no client can come back. */
 void grace_drain(struct core *core);

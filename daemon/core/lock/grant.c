@@ -19,6 +19,7 @@
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/slow.h"
+#include "daemon/core/lock/withheld.h"
 #include "daemon/core/session/conn.h"
 #include "daemon/core/session/named_session.h"
 #include "daemon/core/session/notes.h"
@@ -201,7 +202,7 @@ grant_join(struct core *core, struct grant *g)
 	if (family->held != NULL)
 		family->held(l);
 	if (s == NULL) {
-		core->counts.withheld++;
+		withheld_add(core, g);
 		return;
 	}
 	LIST_INSERT_HEAD(&s->grants, g, in_session);
@@ -422,9 +423,9 @@ grant_end(struct core *core, struct grant *g)
 	} else {
 		if (g->last != NULL)
 			freelist_retire(core, &g->last->freed);
-		assert(core->counts.withheld > 0 && g->bounded);
+		assert(g->bounded);
 		user_end_withheld(core, g->left_by, l->permits);
-		core->counts.withheld--;
+		withheld_remove(core, g);
 	}
 	terms_end(core, grant_terms(g));
 	DL_DELETE2(l->grants, g, before, after);
@@ -533,7 +534,7 @@ grant_abandon(struct core *core, struct grant *g)
 	g->last = freelist_new(core, sizeof(*g->last));
 	if (g->last != NULL)
 		g->last->peer = s->peer;
-	core->counts.withheld++;
+	withheld_add(core, g);
 	t = grant_bound(core, g);
 	t->announced_until_ms = relied_ms;
 	t->ends_ms = until_ms;

@@ -19,6 +19,7 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lock/family.h"
 #include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/withheld.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ struct locks {
 	/* What the ledger has not heard of yet. */
 	struct change_list changed_losses, changed_grants;
 	uint64_t tickets; /* the last ticket given to a waiter */
+	struct withheld withheld;
 	/* When they began: the holds of sessions, and the waiters. */
 	struct starts hold_starts, wait_starts;
 	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved:

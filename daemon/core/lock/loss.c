@@ -15,6 +15,7 @@
 #include "daemon/core/lock/mode.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/withheld.h"
 #include "daemon/core/session/conn.h"
 #include "daemon/core/session/named_session.h"
 #include "daemon/core/session/session.h"
@@ -128,10 +129,40 @@ loss_owner(const struct loss *loss)
 	return (struct slice){loss->bytes + before, loss->hh.keylen - before};
 }
 
+/* Those of its kind: losses, or holds that were given back. */
+static struct loss **
+loss_oldest(struct session *s, enum loss_reason reason)
+{
+	return reason == LOSS_RETURNED ? &s->oldest_returned : &s->oldest_loss;
+}
+
+static int64_t
+loss_count(const struct session *s, enum loss_reason reason)
+{
+	return reason == LOSS_RETURNED ? s->returned_count : s->loss_count;
+}
+
+/* It is about to be forgotten, and was the oldest of its kind. One of the other kind is passed here once. */
+static struct loss *
+loss_after(const struct session *s, const struct loss *loss)
+{
+	struct loss *next = loss->hh.next;
+
+	if (loss_count(s, loss->reason) == 1)
+		return NULL;
+	while ((next->reason == LOSS_RETURNED) != (loss->reason == LOSS_RETURNED))
+		next = next->hh.next;
+	return next;
+}
+
 void
 loss_forget(struct core *core, struct session *s, struct loss *loss)
 {
-	assert((loss->reason == LOSS_RETURNED ? s->returned_count : s->loss_count) > 0);
+	struct loss **oldest = loss_oldest(s, loss->reason);
+
+	assert(loss_count(s, loss->reason) > 0);
+	if (*oldest == loss)
+		*oldest = loss_after(s, loss);
 	loss_gone(core, loss);
 	HASH_DELETE(hh, s->losses, loss);
 	user_remind(s, loss->reason == LOSS_RETURNED, -1);
@@ -144,6 +175,7 @@ loss_forget_all(struct core *core, struct session *s)
 	while (s->losses != NULL)
 		loss_forget(core, s, s->losses);
 	assert(s->loss_count == 0 && s->returned_count == 0);
+	assert(s->oldest_loss == NULL && s->oldest_returned == NULL);
 }
 
 /* Whether the session has too many, or all sessions of its user together. What was given back is counted
@@ -156,17 +188,6 @@ loss_is_one_too_many(const struct core *core, const struct session *s, bool retu
 
 	/* Its only one, which is the latest, is not forgotten for those of other sessions of the user. */
 	return mine > core->settings.lost_per_session || (all > core->settings.per_user.locks && mine > 1);
-}
-
-static void
-loss_forget_oldest(struct core *core, struct session *s, bool returned)
-{
-	struct loss *loss = s->losses;
-
-	while (loss != NULL && (loss->reason == LOSS_RETURNED) != returned)
-		loss = loss->hh.next;
-	if (loss != NULL)
-		loss_forget(core, s, loss);
 }
 
 bool
@@ -193,6 +214,8 @@ loss_put(struct core *core, struct session *s, struct slice name, struct slice o
 		free(loss);
 		return false;
 	}
+	if (*loss_oldest(s, reason) == NULL)
+		*loss_oldest(s, reason) = loss;
 	user_remind(s, reason == LOSS_RETURNED, 1);
 	loss_changed(core, loss);
 	return true;
@@ -206,7 +229,7 @@ loss_remember(struct core *core, struct session *s, struct slice name, struct sl
 
 	if (loss_put(core, s, name, owner, reason, reported, token) &&
 		loss_is_one_too_many(core, s, returned))
-		loss_forget_oldest(core, s, returned);
+		loss_forget(core, s, *loss_oldest(s, reason));
 }
 
 static void
@@ -233,8 +256,9 @@ loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_
 	if (push)
 		loss_push(core, s->push_conn, resource_name(g->lease->resource), grant_owner(g), reason,
 			g->token);
-	if (!report || s->onloss != ONLOSS_CLOSE)
+	if (!report || s->onloss != ONLOSS_CLOSE || s->closes)
 		return;
+	s->closes = true;
 	TAILQ_FOREACH (conn, &s->conns, in_session)
 		emit_close(core, conn->id);
 }
@@ -286,20 +310,17 @@ static struct grant *
 loss_withheld(const struct core *core, const struct loss *loss)
 {
 	struct resource *r = names_find(&core->leases->names, loss_name(loss));
-	struct grant *g = r == NULL ? NULL : grant_with(r, loss->token);
 
-	return g != NULL && g->session == NULL ? g : NULL;
+	return r == NULL ? NULL : withheld_find(core, r, loss->token);
 }
 
 void
-loss_pass_on(struct core *core, const struct session *s)
+loss_pass_on(struct core *core, const struct loss *loss)
 {
-	for (const struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next) {
-		struct grant *g = loss_withheld(core, loss);
+	struct grant *g = loss_withheld(core, loss);
 
-		if (g != NULL)
-			grant_end_withheld(core, g);
-	}
+	if (g != NULL)
+		grant_end_withheld(core, g);
 }
 
 void

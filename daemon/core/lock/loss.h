@@ -65,8 +65,8 @@ void loss_remember(struct core *core, struct session *s, struct slice name, stru
  * answer, for a request with several names; n == 0: the request has one name. */
 void loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struct slice name);
 
-/* The client of the session has ended: names that are withheld because of holds that it lost pass on. */
-void loss_pass_on(struct core *core, const struct session *s);
+/* The client of the session has ended: a name that is withheld because of the hold that it lost passes on. */
+void loss_pass_on(struct core *core, const struct loss *loss);
 
 /* UNLOCK or MUNLOCK of the hold that was lost: its client relies on it no more, whether or not it had an
  * answer that tells of the loss. token: that the request names; 0: none, which says nothing: libraries send

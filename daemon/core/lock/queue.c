@@ -231,6 +231,8 @@ queue_join(struct core *core, struct waiter *w)
 	q->async += w->async;
 	queue_front(q);
 	w->session->waiter_count++;
+	if (w->conn != NULL)
+		w->conn->waiters++;
 	user_take(w->session, w->permits);
 	core->counts.waiters++;
 	starts_add(&core->locks->wait_starts, w->since_ms);
@@ -310,6 +312,19 @@ queue_unblock(struct core *core, struct conn *conn)
 	conn_answered(core, conn);
 }
 
+/* Its connection waits for it no more. */
+static void
+queue_part(struct core *core, struct waiter *w)
+{
+	struct conn *conn = w->conn;
+
+	assert(conn->waiters > 0);
+	w->conn = NULL;
+	conn->waiters--;
+	if (conn->blocked == w)
+		queue_unblock(core, conn);
+}
+
 void
 queue_remove(struct core *core, struct waiter *w)
 {
@@ -323,8 +338,8 @@ queue_remove(struct core *core, struct waiter *w)
 	LIST_REMOVE(w, in_session);
 	if (w->async)
 		asyncs_remove(core, w);
-	if (w->conn != NULL && w->conn->blocked == w)
-		queue_unblock(core, w->conn);
+	if (w->conn != NULL)
+		queue_part(core, w);
 	q->demand.once -= w->once;
 	q->async -= w->async;
 	if (--q->demand.count == 0)
@@ -510,9 +525,7 @@ queue_orphan(struct core *core, struct waiter *w)
 {
 	assert(w->conn != NULL && w->conn->session == w->session);
 	assert((!w->once || w->halved) && w->part == NULL);
-	if (!w->async)
-		queue_unblock(core, w->conn);
-	w->conn = NULL;
+	queue_part(core, w);
 	queue_patiently(core, w);
 	if (w->session->named == NULL)
 		return;
@@ -529,8 +542,7 @@ queue_supersede(struct core *core, struct waiter *w)
 	assert(w->conn != NULL && w->part == NULL && !w->async);
 	named_session_refusal(&refusal, false);
 	emit_reply(core, w->conn->id, &refusal);
-	queue_unblock(core, w->conn);
-	w->conn = NULL;
+	queue_part(core, w);
 	queue_patiently(core, w);
 }
 
@@ -550,6 +562,7 @@ queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct
 	assert(w->async || conn->blocked == NULL);
 	assert(until_ms >= core->now.ms && (!once || until_ms != TIMER_NEVER));
 	w->conn = conn;
+	conn->waiters++;
 	if (!w->async)
 		conn->blocked = w;
 	w->lease_ms = c->lease_ms;

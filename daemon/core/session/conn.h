@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct latch_request;
 struct mlock;
@@ -25,6 +26,7 @@ struct conn {
 	conn_id id;
 	struct session *session;
 	struct waiter *blocked;              /* the LOCK that it waits in; NULL: none */
+	size_t waiters;                      /* of its LOCKs and MLOCKs, the ASYNC ones, too */
 	struct latch_request *latch_request; /* the LATCH request that it waits in; NULL: none */
 	struct mlock *mlock;                 /* the MLOCK that it waits in; NULL: none */
 	bool drains;                         /* it waits for the end of a drain */

@@ -34,6 +34,7 @@ LIST_HEAD(session_waiters, waiter);
 struct session {
 	struct freelist_link freed;
 	bool has_secret;
+	bool closes;   /* all its connections have been closed because of a loss (ONLOSS CLOSE) */
 	bool deferred; /* a search for a deadlock is deferred */
 	bool durable;  /* it outlives a crash (ledger.h) */
 	bool ends;     /* it gives up its holds (ending.c); no client finds it */
@@ -62,6 +63,8 @@ struct session {
 	struct loss *losses; /* by name and tag; oldest first */
 	int64_t loss_count;  /* without those of the reason RETURNED */
 	int64_t returned_count;
+	struct loss *oldest_loss; /* of the losses without those of the reason RETURNED; NULL: none */
+	struct loss *oldest_returned;
 
 	UT_hash_handle hh;
 	struct conn_list conns;

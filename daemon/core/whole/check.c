@@ -31,6 +31,7 @@
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/withheld.h"
 #include "daemon/core/masterset/majority.h"
 #include "daemon/core/session/conn.h"
 #include "daemon/core/session/named_session.h"
@@ -235,7 +236,8 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 }
 
 static void
-check_grants(struct check *c, const struct lease *l, int64_t now_ms, struct core_counts *seen)
+check_grants(struct check *c, const struct core *core, const struct lease *l, int64_t now_ms,
+	struct core_counts *seen)
 {
 	size_t grants = lease_grants(l);
 	const struct grant *g;
@@ -250,6 +252,7 @@ check_grants(struct check *c, const struct lease *l, int64_t now_ms, struct core
 		check_grant(c, g, now_ms);
 		HOLDS(c, part_of(g) == NULL || l->resource->parts);
 		HOLDS(c, !g->durable || g == l->grants || g->before->durable);
+		HOLDS(c, g->session != NULL || withheld_find(core, l->resource, g->token) == g);
 		seen->withheld += g->session == NULL;
 	}
 }
@@ -266,7 +269,7 @@ check_resource(struct check *c, const struct core *core, const struct resource *
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		HOLDS(c, l->resource == r);
 		check_lease(c, core, l, now_ms);
-		check_grants(c, l, now_ms, seen);
+		check_grants(c, core, l, now_ms, seen);
 		seen->leases += l->state == LEASE_HELD;
 		grants += lease_grants(l);
 		taken += l->grants != NULL ? l->permits : 0;
@@ -312,11 +315,17 @@ session_locks(struct check *c, const struct session *s)
 static int64_t
 session_losses(struct check *c, const struct session *s)
 {
-	const struct loss *loss;
+	const struct loss *loss, *oldest = NULL, *oldest_returned = NULL;
 	int64_t losses = 0;
 
-	for (loss = s->losses; loss != NULL; loss = loss->hh.next)
+	for (loss = s->losses; loss != NULL; loss = loss->hh.next) {
+		if (loss->reason == LOSS_RETURNED && oldest_returned == NULL)
+			oldest_returned = loss;
+		if (loss->reason != LOSS_RETURNED && oldest == NULL)
+			oldest = loss;
 		losses++;
+	}
+	HOLDS(c, oldest == s->oldest_loss && oldest_returned == s->oldest_returned);
 	HOLDS(c, losses == s->loss_count + s->returned_count && (s->returned_count == 0 || s->named != NULL));
 	return losses;
 }
@@ -505,10 +514,13 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 {
 	const struct session *s, *next;
 	const struct conn *conn;
-	size_t count = 0, anchors;
+	const struct waiter *w;
+	size_t count = 0, anchors, waiters;
 
 	HASH_ITER (hh, core->sessions->all, s, next) {
-		anchors = 0;
+		anchors = waiters = 0;
+		LIST_FOREACH (w, &s->waiters, in_session)
+			waiters += w->conn != NULL;
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			const struct conn *found = conn_find(core, conn->id);
 
@@ -518,6 +530,9 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 			HOLDS(c, conn->guest == NULL || (conn->guest->host == conn && !guest_waits(conn)));
 			HOLDS(c, conn->durable == (conn->host == NULL && s->durable));
 			HOLDS(c, conn->host == NULL || !conn->anchor);
+			HOLDS(c, conn->blocked == NULL || conn->waiters > 0);
+			HOLDS(c, conn->waiters <= waiters);
+			waiters -= conn->waiters;
 			anchors += conn->anchor;
 			count += conn->host == NULL;
 			if (conn->mlock == NULL)
@@ -526,7 +541,7 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 			check_mlock(c, conn);
 			seen->mlocks++;
 		}
-		HOLDS(c, anchors == s->anchors);
+		HOLDS(c, anchors == s->anchors && waiters == 0);
 	}
 	HOLDS(c, count == core->sessions->conns.count);
 }

@@ -551,16 +551,9 @@ bool
 core_conn_waits(const struct core *core, conn_id conn)
 {
 	const struct conn *c = conn_find(core, conn);
-	const struct waiter *w;
 
-	if (c == NULL || c->guest != NULL || c->blocked != NULL || c->mlock != NULL ||
-		c->latch_request != NULL || c->drains)
-		return true;
-	LIST_FOREACH (w, &c->session->waiters, in_session) {
-		if (w->conn == c)
-			return true;
-	}
-	return false;
+	return c == NULL || c->guest != NULL || c->waiters > 0 || c->mlock != NULL ||
+	       c->latch_request != NULL || c->drains;
 }
 
 void

@@ -29,6 +29,7 @@
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/scheduler.h"
+#include "daemon/core/lock/withheld.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
@@ -195,6 +196,7 @@ core_free(struct core *core)
 	assert(core->families->latch_quotas == NULL);
 	user_free_all(core);
 	release_free_all(core);
+	withheld_done(core);
 	freelist_done(core);
 	dirty_done(&core->dirty);
 	dirty_done(&core->lease_changes);
