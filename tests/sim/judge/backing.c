@@ -43,25 +43,25 @@ needed_us(const struct server *s, int64_t left_us)
 	return server_wall_us(s) + left_us - left_us / 100 + step_us - 3000;
 }
 
-int64_t
-backing_votes(const struct server *s, unsigned name, const char *daemon_id, enum kind kind, int64_t left_us)
+bool
+backing_vote(const struct server *s, unsigned name, const char *daemon_id, enum kind kind, int64_t left_us)
 {
 	struct slice owner, field, value, key = server_lease_key(s->world, name);
 	struct store *store = master_store(s->master);
-	int64_t n = 0, wall_us = server_wall_us(s), until_us = needed_us(s, left_us);
+	int64_t wall_us = server_wall_us(s), until_us = needed_us(s, left_us);
 	if (plan_keyed(&s->world->plan, name) ? server_owner(s, name, &owner)
 					      : store_get(store, wall_us, key, &owner))
-		return owner.n > 32 && lineage_same(s->world, owner.p, daemon_id) && kind != KIND_PERMITS &&
+		return owner.n > 32 && lineage_same(s->world, owner.p, daemon_id) &&
 		       store_expires_ms(store, key) * 1000 >= until_us;
 	if (kind == KIND_EXCLUSIVE || !store_exists(store, wall_us, key))
-		return 0;
+		return false;
 	for (size_t i = 0; store_pair(store, wall_us, key, i, &field, &value); i++) {
 		const char *blank = memchr(value.p, ' ', value.n);
-		n += blank != NULL && value.n > 32 && lineage_same(s->world, value.p, daemon_id) &&
-		     strtoll(blank, NULL, 10) > later(wall_us, until_us);
+		if (blank != NULL && value.n > 32 && lineage_same(s->world, value.p, daemon_id) &&
+			strtoll(blank, NULL, 10) > later(wall_us, until_us))
+			return true;
 	}
-	/* Readers have one share for each daemon. */
-	return kind == KIND_SHARED && n > 1 ? 1 : n;
+	return false;
 }
 
 bool

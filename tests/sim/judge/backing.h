@@ -18,15 +18,14 @@ struct world;
  * jumped. Its guard replaces what it lacks. */
 bool backing_lacks(const struct server *server);
 
-/* How much of a name this master keeps for a daemon until that time, whatever its clock may do: 1 for an
- * exclusive or shared lease, or the number of permits. */
-int64_t backing_votes(
+/* Whether this master has a lease of a daemon until that time, whatever its clock may do. Not of permits. */
+bool backing_vote(
 	const struct server *server, unsigned name, const char *daemon_id, enum kind kind, int64_t left_us);
 
 /* Whether it keeps this very lease, whatever its clock may do: "<daemon-id>:<attempt>". Not of permits. */
 bool backing_owned(struct server *server, unsigned name, const char *owner);
 
-/* How many permits of a name a majority of the masters keeps for a daemon until that time, the same permits
+/* How many permits of a name a majority of the masters has for a daemon until that time, the same permits
  * at each: a permit that only a minority gave does not count (3.24). A master that lacks something counts as
  * if it kept all. INT64_MAX: too many masters lack something. */
 int64_t backing_permits(const struct world *world, unsigned name, const char *daemon_id, int64_t left_us);

@@ -29,43 +29,46 @@ count_permits(void *arg, const struct hold_view *view)
 }
 
 static void
-look_at(struct host *h, unsigned name)
+check_permits(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
-	struct resource_view view;
 	struct permits p = {.held = 0, .left_ms = INT64_MAX};
-	int64_t had = 0, held = 1, left_us;
-	unsigned unknown = 0;
-	if (!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view))
-		return;
-	if (view.limit > 0) {
-		core_each_hold(h->core, host_ms(h), slice_of(checker_name(name)), count_permits, &p);
-		held = p.held;
-	} else if (strcmp(view.lease, "held") != 0 || view.lease_ms <= 0) {
-		return;
-	}
-	if (held == 0)
-		return;
-	left_us = (view.limit > 0 ? p.left_ms : view.lease_ms) * 1000;
-	if (!promised(w, PROMISE_VALIDITY, name))
-		return;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		if (backing_lacks(&w->servers[i]))
-			unknown++;
-		else
-			had += backing_votes(&w->servers[i], name, h->call_settings.daemon_id,
-				view.limit > 0 ? KIND_PERMITS : view.kind, left_us);
-	}
-	if (view.limit > 0 && backing_permits(w, name, h->call_settings.daemon_id, left_us) < held)
+	core_each_hold(h->core, host_ms(h), slice_of(checker_name(name)), count_permits, &p);
+	if (p.held > 0 && promised(w, PROMISE_VALIDITY, name) &&
+		backing_permits(w, name, h->call_settings.daemon_id, p.left_ms * 1000) < p.held)
 		world_fail(w,
 			"validity: d%u is sure of %" PRId64 " permits of %s for %" PRId64
 			" ms, and no majority has the same ones",
-			h->index, held, checker_name(name), p.left_ms);
-	if (had + (int64_t)unknown * held < (int64_t)plan_majority(&w->plan) * held)
+			h->index, p.held, checker_name(name), p.left_ms);
+}
+
+static void
+check_lease(struct host *h, unsigned name, enum kind kind, int64_t left_ms)
+{
+	struct world *w = h->world;
+	unsigned votes = 0;
+	if (!promised(w, PROMISE_VALIDITY, name))
+		return;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		votes += backing_lacks(&w->servers[i]) ||
+			 backing_vote(&w->servers[i], name, h->call_settings.daemon_id, kind, left_ms * 1000);
+	if (votes < plan_majority(&w->plan))
 		world_fail(w,
-			"validity: d%u is sure of %" PRId64 " of %s for %" PRId64 " ms, but has %" PRId64
-			" at those of %u masters that remember",
-			h->index, held, checker_name(name), view.lease_ms, had, w->plan.masters);
+			"validity: d%u is sure of %s for %" PRId64
+			" ms, and only %u of %u masters have it, or have forgotten",
+			h->index, checker_name(name), left_ms, votes, w->plan.masters);
+}
+
+static void
+check(struct host *h, unsigned name)
+{
+	struct resource_view view;
+	if (!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view))
+		return;
+	if (view.limit > 0)
+		check_permits(h, name);
+	else if (strcmp(view.lease, "held") == 0 && view.lease_ms > 0)
+		check_lease(h, name, view.kind, view.lease_ms);
 }
 
 static void
@@ -76,7 +79,7 @@ look(void *arg, uint64_t a, void *data)
 	(void)data;
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		for (unsigned k = 0; k < w->plan.names && w->hosts[i].alive; k++) {
-			look_at(&w->hosts[i], k);
+			check(&w->hosts[i], k);
 		}
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }
