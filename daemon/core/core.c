@@ -319,6 +319,8 @@ take_vote(struct core *core, const struct vote *vote)
 		}
 		if (l != NULL)
 			take_lease_vote(core, l, vote);
+		if (vote->op == CALL_ADOPT)
+			release_adopt_vote(core, vote);
 	}
 }
 

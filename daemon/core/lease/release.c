@@ -129,6 +129,7 @@ release_send(struct core *core, struct release *u, int64_t queue_ms)
 	}
 	if (release_can_leave(m, u)) {
 		u->sent = true;
+		u->unadopted = false;
 		release_adopt(core, u);
 		call = release_call(core, u, CALL_RELEASE);
 		call.deadline_us = u->after_us;
@@ -255,6 +256,27 @@ release_lease_from(struct core *core, const struct lease *l, int64_t from_ms)
 }
 
 void
+release_adopt_vote(struct core *core, const struct vote *vote)
+{
+	struct release *u = release_find(core, vote->attempt, vote->master);
+
+	assert(vote->op == CALL_ADOPT);
+	if (u == NULL || u->previous.n == 0)
+		return;
+	/* Without an answer the release has none either. */
+	u->unadopted = vote->outcome != OUTCOME_YES && vote->outcome != OUTCOME_NO &&
+		       vote->outcome != OUTCOME_WRONGKIND && vote->outcome != OUTCOME_UNKNOWN;
+}
+
+/* The answer says what has become of the lease. */
+static bool
+release_is_answered(const struct release *u, const struct vote *vote)
+{
+	return vote->outcome == OUTCOME_YES ||
+	       (!u->unadopted && (vote->outcome == OUTCOME_NO || vote->outcome == OUTCOME_WRONGKIND));
+}
+
+void
 release_vote(struct core *core, const struct vote *vote)
 {
 	struct release *u = release_find(core, vote->attempt, vote->master);
@@ -265,8 +287,7 @@ release_vote(struct core *core, const struct vote *vote)
 	if (u == NULL || !u->sent)
 		return;
 	u->sent = false;
-	if (vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_NO ||
-		vote->outcome == OUTCOME_WRONGKIND) {
+	if (release_is_answered(u, vote)) {
 		u->previous.n = 0;
 		if (u->after_us == 0 || vote->time_us > u->after_us) {
 			release_end(core, u);

@@ -9,6 +9,10 @@
  * an ADOPT on the same link, which asks for no more time than is left: if it comes late, it only gives the
  * key another name until it expires. Otherwise a client that comes back after a crash, and unlocks before the
  * masters are back, would leave its names locked for a lease.
+ *
+ * An ADOPT that the master has not carried out leaves the key to the previous owner. Then a release that
+ * finds nothing of ours is no confirmation, and both are sent again. Only owners that the ledger names are
+ * named: the key of another daemon, or of a later attempt of ours, is refused by either call.
  */
 #ifndef CORE_RELEASE_H
 #define CORE_RELEASE_H
@@ -42,6 +46,7 @@ struct release {
 	int64_t from_ms;  /* not sent earlier: a holder may rely on the lease until then */
 	int64_t give_up_at_ms; /* the key has expired by then */
 	bool sent;             /* a release is on its way */
+	bool unadopted;        /* the master has not carried out the ADOPT before it */
 	bool confirmed; /* the lease is not there: released once more when the acquire refuses itself */
 	enum kind kind;
 	enum interop interop;
@@ -69,6 +74,8 @@ bool release_add(struct core *core, struct release *release) __attribute__((warn
 struct release *release_find(const struct core *core, uint64_t attempt, unsigned master);
 
 void release_vote(struct core *core, const struct vote *vote);
+/* To the ADOPT before a release, if it was one: its answer comes first. */
+void release_adopt_vote(struct core *core, const struct vote *vote);
 /* The slot is another server from now on, which has no lease of ours. */
 void release_master_replaced(struct core *core, unsigned master);
 void release_timer(struct core *core, struct release *u);

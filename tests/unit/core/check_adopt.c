@@ -304,6 +304,52 @@ START_TEST(a_release_of_what_was_not_adopted_is_repeated_with_its_adoption)
 }
 END_TEST
 
+/* The key is still the previous owner's, whom the release does not name: that it is not ours says nothing. */
+START_TEST(a_release_after_an_adoption_that_was_not_carried_out_is_repeated)
+{
+	static const enum outcome outcomes[] = {OUTCOME_LATE, OUTCOME_ERROR, OUTCOME_UNSENT};
+
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		struct story w;
+
+		story_recovered(&w, 1);
+		unlock(&w, 1, "a");
+		ck_assert_str_eq(back(&w, 0), "adopt a#1 | release a#1");
+		adopted(&w, outcomes[i]);
+		ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_NO, "a", 1), "");
+		ck_assert_str_eq(after(&w, LEASE_MS / 2), "adopt a#1 | release a#1");
+		ck_assert(slice_equal(call_of(&w, CALL_ADOPT)->previous, SLICE(PREVIOUS)));
+		ck_assert_int_gt(call_of(&w, CALL_ADOPT)->deadline_us, 0);
+		adopted(&w, OUTCOME_YES);
+		ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "");
+		ck_assert_str_eq(after(&w, LEASE_MS), "");
+		story_done(&w);
+	}
+}
+END_TEST
+
+/* The key is gone, or another daemon has it, which keeps it. */
+START_TEST(a_release_after_an_adoption_that_was_refused_is_over)
+{
+	static const enum outcome outcomes[] = {OUTCOME_NO, OUTCOME_WRONGKIND};
+
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		struct story w;
+
+		story_recovered(&w, 1);
+		unlock(&w, 1, "a");
+		back(&w, 0);
+		adopted(&w, OUTCOME_LATE);
+		answer(&w, CALL_RELEASE, OUTCOME_NO, "a", 1);
+		ck_assert_str_eq(after(&w, LEASE_MS / 2), "adopt a#1 | release a#1");
+		adopted(&w, outcomes[i]);
+		ck_assert_str_eq(answer(&w, CALL_RELEASE, outcomes[i], "a", 1), "");
+		ck_assert_str_eq(after(&w, LEASE_MS), "");
+		story_done(&w);
+	}
+}
+END_TEST
+
 /* A guarded master would refuse the adoption; and no daemon gets the name there. */
 START_TEST(what_was_given_up_is_released_when_the_guard_is_over)
 {
@@ -832,6 +878,8 @@ main(void)
 		a_daemon_that_waits_is_heard_by_the_adoption,
 		what_is_given_up_while_the_master_is_away_is_released_under_its_previous_name,
 		a_release_of_what_was_not_adopted_is_repeated_with_its_adoption,
+		a_release_after_an_adoption_that_was_not_carried_out_is_repeated,
+		a_release_after_an_adoption_that_was_refused_is_over,
 		what_was_given_up_is_released_when_the_guard_is_over,
 		a_late_adoption_is_released_as_a_late_acquire_is,
 		an_adoption_without_an_answer_is_released_though_it_is_lost,
