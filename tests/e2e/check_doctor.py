@@ -390,7 +390,7 @@ def test_unit(place):
     """each command of the source for systemctl and journalctl names the unit that is installed"""
     del place
     text = ""
-    for path in glob.glob(os.path.join(harness.ROOT, "client", "doctor*.[ch]")):
+    for path in glob.glob(os.path.join(harness.ROOT, "client", "doctor", "*.[ch]")):
         with open(path, encoding="utf-8") as stream:
             text += re.sub(r'"\s+"', "", stream.read())
     units = re.findall(r"(?:systemctl [a-z]+|journalctl -u) (\w+)", text)
