@@ -61,7 +61,7 @@ struct master_link {
 		offset; /* of the master's clock from ours: answers on one link do not overtake each other */
 };
 
-/* What a master has reported of sets in its present memory (masterset.h). A serial is the masterset's:
+/* What a master has reported of sets in its present memory (masterset_memory.h). A serial is the masterset's:
  * what the answer to a HELLO that left at it or later says was so after all that had been reported before. */
 struct memory {
 	uint64_t incarnation;

@@ -8,6 +8,7 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/emit.h"
+#include "daemon/core/base/map.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/masters/master.h"
@@ -15,6 +16,7 @@
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masterset/masterset_change.h"
 #include "daemon/core/masterset/masterset_copies.h"
+#include "daemon/core/masterset/masterset_memory.h"
 #include "daemon/core/masterset/masterset_request.h"
 #include "daemon/core/masterset/members.h"
 #include "proto/slice.h"
@@ -31,6 +33,26 @@ masterset_init(struct core *core)
 {
 	*core->masterset = (struct masterset){.generation = 1, .serial = 1, .announced = 1};
 	timer_init(&core->masterset->request.timer, TIMER_MASTERS);
+}
+
+uint32_t
+masterset_tag(const char *text)
+{
+	uint64_t hash = hash_text(slice_of(text));
+	uint32_t tag = (uint32_t)(hash ^ hash >> 32);
+
+	return tag != 0 ? tag : 1;
+}
+
+void
+masterset_copy(char *to, size_t room, struct slice from)
+{
+	size_t n = from.n < room ? from.n : room - 1;
+
+	assert(room > 0);
+	if (n > 0)
+		memmove(to, from.p, n);
+	to[n] = '\0';
 }
 
 static struct slice

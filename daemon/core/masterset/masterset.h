@@ -33,7 +33,6 @@
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/masterset/masterset_change.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,6 +41,7 @@ struct conn;
 struct core;
 struct master;
 struct members;
+struct slice;
 
 /* Texts of a set. For each master: an id of 16 digits and its way, or its place, with separators. */
 #define MASTERSET_TEXT_MAX   (16 + CORE_MASTERS_MAX * (MASTERSET_WAY_MAX + 18))
@@ -123,6 +123,12 @@ const char *masterset_why(const struct core *core);
 /* Instead of a set: no master stores it, and a master that stores any set does not register a daemon that
  * gives it. */
 #define MASTERSET_UNMATCHED "0"
+
+/* The tag of a set in calls; never 0. */
+uint32_t masterset_tag(const char *text);
+
+/* Copies as much as fits, with a NUL. */
+void masterset_copy(char *to, size_t room, struct slice from);
 
 /* Our set. False: there is none yet. */
 bool masterset_members(const struct core *core, struct members *list);

@@ -19,6 +19,7 @@
 #include "daemon/core/masterset/masterset.h"
 #include "daemon/core/masterset/masterset_change.h"
 #include "daemon/core/masterset/masterset_copies.h"
+#include "daemon/core/masterset/masterset_memory.h"
 #include "daemon/core/masterset/masterset_request.h"
 #include "proto/slice.h"
 

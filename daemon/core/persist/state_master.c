@@ -19,7 +19,6 @@
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
 #include "daemon/core/masterset/masterset.h"
-#include "daemon/core/masterset/masterset_change.h"
 #include "daemon/core/masterset/members.h"
 #include "daemon/core/masterset/move.h"
 #include "daemon/core/persist/state.h"
