@@ -26,12 +26,12 @@
 enum state { WAITING, CONNECTING, LOGIN, UP };
 
 /* Which commands may be sent, and what their replies are for. */
-enum kind { KIND_AUTH, KIND_SELECT, KIND_NAME, KIND_HELLO, KIND_PING, KIND_USER };
+enum sent { SENT_AUTH, SENT_SELECT, SENT_NAME, SENT_HELLO, SENT_PING, SENT_USER };
 
 struct pending {
 	void *context;
 	uint64_t end; /* position in the output behind its last byte */
-	enum kind kind;
+	enum sent sent;
 };
 
 struct link {
@@ -113,7 +113,7 @@ pending_take(struct link *link)
 }
 
 static bool
-link_put(struct link *link, enum kind kind, int argc, const char *const *argv, const size_t *argvlen,
+link_put(struct link *link, enum sent sent, int argc, const char *const *argv, const size_t *argvlen,
 	void *context)
 {
 	struct pending *slot;
@@ -125,14 +125,14 @@ link_put(struct link *link, enum kind kind, int argc, const char *const *argv, c
 	if (link->count == 0)
 		link->due_ms = clock_ms();
 	slot = &link->pending[(link->first + link->count) & (link->room - 1)];
-	*slot = (struct pending){.context = context, .end = stream_written(link->stream), .kind = kind};
+	*slot = (struct pending){.context = context, .end = stream_written(link->stream), .sent = sent};
 	link->count++;
 	return true;
 }
 
 /* A command of our own; all its words are strings. */
 static bool
-link_say(struct link *link, enum kind kind, int argc, const char *const *argv)
+link_say(struct link *link, enum sent sent, int argc, const char *const *argv)
 {
 	size_t argvlen[4];
 	int i;
@@ -140,7 +140,7 @@ link_say(struct link *link, enum kind kind, int argc, const char *const *argv)
 	assert(argc <= 4);
 	for (i = 0; i < argc; i++)
 		argvlen[i] = strlen(argv[i]);
-	return link_put(link, kind, argc, argv, argvlen, NULL);
+	return link_put(link, sent, argc, argv, argvlen, NULL);
 }
 
 /* What was sent and not answered; also what was never sent. */
@@ -150,7 +150,7 @@ link_fail_pending(struct link *link, uint64_t sent)
 	while (link->count > 0) {
 		struct pending p = pending_take(link);
 
-		if (p.kind == KIND_USER)
+		if (p.sent == SENT_USER)
 			link->hooks->reply(
 				link->arg, p.context, p.end > sent ? LINK_UNSENT : LINK_UNKNOWN, NULL);
 	}
@@ -276,22 +276,22 @@ reply_is_ours(const struct redisReply *reply)
  * end the attempt; after the others (MISCONF, BUSY, NOPERM) the link is up, and each call gets its own.
  */
 static void
-link_login_reply(struct link *link, enum kind kind, const struct redisReply *reply)
+link_login_reply(struct link *link, enum sent sent, const struct redisReply *reply)
 {
 	bool failed = false;
 
 	if (reply->type == REDIS_REPLY_ERROR)
-		failed = kind == KIND_AUTH || kind == KIND_SELECT || reply_begins(reply, "NOAUTH") ||
+		failed = sent == SENT_AUTH || sent == SENT_SELECT || reply_begins(reply, "NOAUTH") ||
 			 reply_begins(reply, "LOADING") || reply_begins(reply, "DENIED") ||
 			 reply_begins(reply, "ERR max number of clients");
-	if (failed && (kind == KIND_AUTH || reply_begins(reply, "NOAUTH")))
+	if (failed && (sent == SENT_AUTH || reply_begins(reply, "NOAUTH")))
 		credentials_refused(&link->credentials);
 	if (failed)
 		stream_break(link->stream, reply_is_ours(reply)
 						   ? "it is a holdfastd, which cannot be a master: name a "
 						     "Redis or Valkey under masters:"
 						   : reply->str);
-	else if (kind == KIND_HELLO)
+	else if (sent == SENT_HELLO)
 		link_login_done(link);
 }
 
@@ -322,10 +322,10 @@ on_reply(void *arg, const struct redisReply *reply)
 	}
 	p = pending_take(link);
 	link->due_ms = link->count > 0 ? clock_ms() : 0;
-	if (p.kind == KIND_USER)
+	if (p.sent == SENT_USER)
 		link->hooks->reply(link->arg, p.context, LINK_ANSWERED, reply);
-	else if (p.kind != KIND_PING)
-		link_login_reply(link, p.kind, reply);
+	else if (p.sent != SENT_PING)
+		link_login_reply(link, p.sent, reply);
 }
 
 static void
@@ -338,13 +338,13 @@ link_login(struct link *link)
 
 	snprintf(db, sizeof db, "%d", s->db);
 	if (password && s->user)
-		ok = link_say(link, KIND_AUTH, 3, (const char *[]){"AUTH", s->user, password});
+		ok = link_say(link, SENT_AUTH, 3, (const char *[]){"AUTH", s->user, password});
 	else if (password)
-		ok = link_say(link, KIND_AUTH, 2, (const char *[]){"AUTH", password});
+		ok = link_say(link, SENT_AUTH, 2, (const char *[]){"AUTH", password});
 	if (s->db > 0)
-		ok = ok && link_say(link, KIND_SELECT, 2, (const char *[]){"SELECT", db});
-	ok = ok && link_say(link, KIND_NAME, 3, (const char *[]){"CLIENT", "SETNAME", s->client_name}) &&
-	     link_say(link, KIND_HELLO, 1, (const char *[]){"PING"});
+		ok = ok && link_say(link, SENT_SELECT, 2, (const char *[]){"SELECT", db});
+	ok = ok && link_say(link, SENT_NAME, 3, (const char *[]){"CLIENT", "SETNAME", s->client_name}) &&
+	     link_say(link, SENT_HELLO, 1, (const char *[]){"PING"});
 	if (ok)
 		stream_flush(link->stream);
 	else
@@ -411,7 +411,7 @@ link_check(struct link *link)
 	/* This process may be the one that was stopped: the answers may lie in the socket, unread. */
 	link->suspect = link->count > 0 && silent_ms >= limit_ms;
 	if (link->count == 0 && now_ms - received_ms >= limit_ms) {
-		if (!link_say(link, KIND_PING, 1, (const char *[]){"PING"}))
+		if (!link_say(link, SENT_PING, 1, (const char *[]){"PING"}))
 			stream_break(link->stream, "out of memory");
 		stream_flush(link->stream);
 	}
@@ -464,7 +464,7 @@ link_send(struct link *link, int argc, const char *const *argv, const size_t *ar
 	if (link->state != UP ||
 		stream_written(link->stream) - stream_sent(link->stream) > link->settings.output_bytes)
 		return false;
-	return link_put(link, KIND_USER, argc, argv, argvlen, context);
+	return link_put(link, SENT_USER, argc, argv, argvlen, context);
 }
 
 void

@@ -23,17 +23,17 @@
 #define MASTERS_MAX 5
 #define DAEMONS_MAX 4
 
-enum kind {
-	KIND_SLOTS = 0, /* every permit is a lock of its own */
-	KIND_COUNT,     /* every master counts up to n */
-	KIND_SHARED,
+enum scheme {
+	SCHEME_SLOTS = 0, /* every permit is a lock of its own */
+	SCHEME_COUNT,     /* every master counts up to n */
+	SCHEME_SHARED,
 };
 
 struct permit_rules {
 	uint8_t masters;
 	uint8_t daemons;
-	enum kind kind;
-	uint8_t permits;     /* n; not of KIND_SHARED */
+	enum scheme scheme;
+	uint8_t permits;     /* n; not of SCHEME_SHARED */
 	bool reader_single;  /* one master is enough for a reader */
 	bool writer_trusted; /* readers must be gone at one of the writer's masters only */
 };
@@ -61,7 +61,7 @@ votes_count(const struct permit_rules *rules, const struct permit_state *s, unsi
 static bool
 holds(const struct permit_rules *rules, const struct permit_state *s, unsigned d)
 {
-	bool single = rules->reader_single && rules->kind == KIND_SHARED && s->wants[d] == SHARE;
+	bool single = rules->reader_single && rules->scheme == SCHEME_SHARED && s->wants[d] == SHARE;
 	return votes_count(rules, s, d) >= (single ? 1 : rules->masters / 2u + 1);
 }
 
@@ -76,12 +76,12 @@ master_agrees(const struct permit_rules *rules, const struct permit_state *s, un
 		same += given == s->wants[d];
 		writers += given == WRITE;
 	}
-	switch (rules->kind) {
-	case KIND_SLOTS:
+	switch (rules->scheme) {
+	case SCHEME_SLOTS:
 		return same == 0;
-	case KIND_COUNT:
+	case SCHEME_COUNT:
 		return all < rules->permits;
-	case KIND_SHARED:
+	case SCHEME_SHARED:
 		break;
 	}
 	if (s->wants[d] == SHARE || (rules->writer_trusted && votes_count(rules, s, d) > 0))
@@ -92,12 +92,12 @@ master_agrees(const struct permit_rules *rules, const struct permit_state *s, un
 static unsigned
 want_highest(const struct permit_rules *rules)
 {
-	switch (rules->kind) {
-	case KIND_SLOTS:
+	switch (rules->scheme) {
+	case SCHEME_SLOTS:
 		return rules->permits;
-	case KIND_COUNT:
+	case SCHEME_COUNT:
 		break;
-	case KIND_SHARED:
+	case SCHEME_SHARED:
 		return WRITE;
 	}
 	return 1;
@@ -108,9 +108,9 @@ want_name(const struct permit_rules *rules, unsigned want)
 {
 	static const char *const slots[] = {"nothing", "slot 1", "slot 2", "slot 3"};
 	assert(want < sizeof slots / sizeof slots[0]);
-	if (rules->kind == KIND_COUNT)
+	if (rules->scheme == SCHEME_COUNT)
 		return "a permit";
-	if (rules->kind == KIND_SHARED)
+	if (rules->scheme == SCHEME_SHARED)
 		return want == SHARE ? "to share" : "to write";
 	return slots[want];
 }
@@ -174,7 +174,7 @@ permits_broken(const void *rules, const void *state)
 	const struct permit_rules *r = rules;
 	unsigned all, writers;
 	holders_count(r, state, &all, &writers);
-	if (r->kind == KIND_SHARED)
+	if (r->scheme == SCHEME_SHARED)
 		return writers > 0 && all > 1 ? MIXED : NULL;
 	return all > r->permits ? MANY : NULL;
 }
@@ -229,7 +229,7 @@ static unsigned
 permits_landmarks_due(const void *rules)
 {
 	const struct permit_rules *r = rules;
-	return r->kind == KIND_SHARED ? LANDMARK_READERS | LANDMARK_WRITER : LANDMARK_FULL;
+	return r->scheme == SCHEME_SHARED ? LANDMARK_READERS | LANDMARK_WRITER : LANDMARK_FULL;
 }
 
 static const struct variant variants[] = {
