@@ -74,7 +74,7 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 .PHONY: FORCE all check check-hardening test measure-house measure-acquire measure-acquire-run check-tour check-tour-run check-unit check-e2e check-layers check-go \
 	check-node check-java check-c check-rust soak-client told interop rivals recipes counter outages soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
-	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
+	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals lint-mutants install install-library deb rpm \
 	image prove clean durations help
 .SECONDARY:
 
@@ -475,7 +475,7 @@ need-format:
 	@command -v $(FORMAT) >/dev/null || { echo "make format needs exactly $(FORMAT) (Debian 12: \
 	packaging/install-deps lint); another version would move lines back and forth" >&2; exit 1; }
 
-lint: lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals ## clang-format, clang-tidy, cppcheck, musl, shellcheck, mandoc
+lint: lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals lint-mutants ## clang-format, clang-tidy, cppcheck, musl, shellcheck, mandoc, and that planted bugs compile
 
 lint-format: need-format
 	@$(FORMAT) --dry-run -Werror $(C_FILES) $(filter %.h,$(HEADERS))
@@ -526,6 +526,9 @@ lint-shell:
 
 lint-manuals: $(MANUALS)
 	@mandoc -T lint -W warning $(MANUALS)
+
+lint-mutants: $(LIB_OBJ)
+	@tests/sim/mutants compile
 
 # --- installation -----------------------------------------------------------------------------------------
 sysconfdir ?= /etc
