@@ -102,6 +102,8 @@ print_host(struct host *h)
 		if (v.reason[0] != '\0')
 			printf(" (%s)", v.reason);
 	}
+	if (h->timer_us != INT64_MAX)
+		printf(", timer due at %" PRId64 ".%03d", h->timer_us / 1000, (int)(h->timer_us % 1000));
 	printf("\n");
 	for (unsigned i = 0; i < w->plan.names; i++)
 		print_name(h, i);
@@ -120,9 +122,9 @@ print_key(struct server *s, unsigned name)
 {
 	struct keys k;
 	keys_read(&k, s, name);
-	if (k.lock == KEYS_FREE && k.places_n == 0)
-		return;
 	printf("  m%u %s:", s->index, checker_name(name));
+	if (k.lock == KEYS_FREE)
+		printf(" free;");
 	if (k.lock == KEYS_STRANGE)
 		printf(" not holdfast's");
 	for (unsigned i = 0; i < k.n; i++)

@@ -23,9 +23,8 @@ static struct world *current;
 static unsigned print_lines;
 
 static void
-print_tail(unsigned lines)
+print_tail(const struct trace *t, unsigned lines)
 {
-	const struct trace *t = &current->trace;
 	if (t->text == NULL || lines == 0)
 		return;
 	const char *tail = t->text + t->n, *head = t->text;
@@ -47,33 +46,36 @@ print_tail(unsigned lines)
 	(void)!write(STDOUT_FILENO, tail, (size_t)(t->text + t->n - tail));
 }
 
-/* Where the step was that did not end. */
+/* NOLINTBEGIN(bugprone-signal-handler): an assertion raises the signal at a place of its own, where nothing
+ * is interrupted half way; an endless run is asked for little. A core in the middle of a step may show what
+ * is not so. */
 static void
-print_moment(void)
+print_when(const struct world *w)
 {
-	char text[560] = "  when: ";
-	size_t n = strlen(text);
-	moment_text(current, text + n, sizeof(text) - n - 1); /* NOLINT(bugprone-signal-handler) */
-	n = strlen(text);
-	text[n++] = '\n';
-	(void)!write(STDOUT_FILENO, text, n);
+	struct failure f = {.why = ""};
+	moment_text(w, f.when, sizeof(f.when));
+	printf("  when: %s\n", f.when);
+	fflush(stdout);
 }
 
 static void
 on_abort(int number)
 {
-	char text[80];
-	const char *what = number == SIGPROF ? "an endless run" : "an assertion";
-	if (current != NULL) {
-		print_tail(print_lines);
-		/* An assertion raises the signal at a place of its own: nothing is interrupted half way. */
-		int n = snprintf(/* NOLINT(bugprone-signal-handler) */
-			text, sizeof(text), "seed %" PRIu64 ": FAILED: %s\n", current->plan.seed, what);
-		(void)!write(STDOUT_FILENO, text, (size_t)n);
-		print_moment();
+	bool endless = number == SIGPROF;
+	struct world *w = current;
+	current = NULL;
+	if (w != NULL) {
+		print_tail(&w->trace, print_lines);
+		printf("seed %" PRIu64 ": FAILED: %s\n", w->plan.seed,
+			endless ? "an endless run" : "an assertion");
+		fflush(stdout);
+		if (print_lines > 0 && !endless)
+			picture_print(w);
+		print_when(w);
 	}
 	_exit(1);
 }
+/* NOLINTEND(bugprone-signal-handler) */
 
 static struct world *
 run_world(const struct plan *plan, bool keep)
@@ -136,7 +138,7 @@ run_print(const struct plan *plan, unsigned lines)
 	if (child == 0) {
 		print_lines = lines;
 		struct world *w = run_world(plan, true);
-		print_tail(lines);
+		print_tail(&w->trace, lines);
 		if (w->failed) {
 			picture_print(w);
 			printf("seed %" PRIu64 " failed:\n", plan->seed);
