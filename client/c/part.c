@@ -164,32 +164,34 @@ part_lock_again(struct part *part, int64_t now_ms)
 	part->repeated = repeated;
 }
 
+/* About its hold; without a token, about what it may have. */
 static void
-part_check(struct part *part, int64_t now_ms)
+part_ask(struct part *part, enum asked what, const char *verb, int64_t now_ms)
 {
 	char token[NUMBER_TEXT_MAX];
 
-	part->sent = true;
-	engine_ask(part->lock->hf, part, ASKED_CHECK, 6,
+	engine_ask(part->lock->hf, part, what, part->token == 0 ? 4 : 6,
 		(const char *const[]){
-			"CHECK", part->name, "OWNER", part->tag, "TOKEN", number_text(token, part->token)},
+			verb, part->name, "OWNER", part->tag, "TOKEN", number_text(token, part->token)},
 		now_ms);
+}
+
+static void
+part_check(struct part *part, int64_t now_ms)
+{
+	part->sent = true;
+	part_ask(part, ASKED_CHECK, "CHECK", now_ms);
 }
 
 static void
 part_unlock(struct part *part, int64_t now_ms)
 {
-	char token[NUMBER_TEXT_MAX];
-
 	part->sent = true;
 	if (part->token == 0) {
 		engine_ask(part->lock->hf, part, ASKED_CANCEL, 2, (const char *const[]){"CANCEL", part->tag},
 			now_ms);
 	}
-	engine_ask(part->lock->hf, part, ASKED_UNLOCK, part->token == 0 ? 4 : 6,
-		(const char *const[]){
-			"UNLOCK", part->name, "OWNER", part->tag, "TOKEN", number_text(token, part->token)},
-		now_ms);
+	part_ask(part, ASKED_UNLOCK, "UNLOCK", now_ms);
 }
 
 void
@@ -811,10 +813,7 @@ part_extend(struct part *part, int64_t lease_ms, int64_t now_ms)
 
 	part->lock->extending++;
 	if (lease_ms == 0) {
-		engine_ask(part->lock->hf, part, ASKED_DOWNGRADE, 6,
-			(const char *const[]){"DOWNGRADE", part->name, "OWNER", part->tag, "TOKEN",
-				number_text(token, part->token)},
-			now_ms);
+		part_ask(part, ASKED_DOWNGRADE, "DOWNGRADE", now_ms);
 		return;
 	}
 	engine_ask(part->lock->hf, part, ASKED_EXTEND, 7,
