@@ -71,7 +71,7 @@ struct service {
 	char text[SERVICE_TEXT_MAX];
 };
 
-/* notify and core are kept by reference. */
+/* notify and core are held by reference. */
 void service_start(
 	struct service *service, const struct notify *notify, const struct core *core, int64_t now_ms);
 

@@ -102,7 +102,7 @@ struct driver_settings {
 #define DRIVER_REST_MS   500
 #define DRIVER_ARRIVE_MS 2000
 
-/* log, stats and notify are kept by reference. NULL: errno says why. */
+/* log, stats and notify are held by reference. NULL: errno says why. */
 struct driver *driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	__attribute__((warn_unused_result));
 void driver_free(struct driver *driver);

@@ -41,7 +41,7 @@ void driver_set_limits(struct driver *driver, const struct driver_limits *limits
 /* False: out of memory, nothing has changed. */
 bool driver_set_rules(struct driver *driver, const struct rule *rules, size_t count)
 	__attribute__((warn_unused_result));
-/* Logins, and what administrators do, are logged there from now on; kept by reference. */
+/* Logins, and what administrators do, are logged there from now on; held by reference. */
 void driver_set_audit(struct driver *driver, struct log *audit);
 /* Clients that are logged in as a user that is gone are cut off. -1: out of memory, nothing has changed. */
 int driver_set_users(struct driver *driver, const struct access_user *users, size_t count)

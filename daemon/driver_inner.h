@@ -24,12 +24,12 @@ struct ledger_file;
 
 /* The ledger of this daemon; see driver_ledger.c. All zero at first, but for entries. */
 struct ledger_keeper {
-	const char *path;         /* NULL: none is kept */
+	const char *path;         /* NULL: none is written */
 	struct buffer entries;    /* of the running step; or between steps, of a part of the scan */
 	struct ledger_file *file; /* the one that counts; NULL: there is none now */
 	struct ledger_file *next; /* is being written, to take its place; NULL: none */
-	struct ledger_file *past; /* was replaced, and is kept to become the next one; NULL: none */
-	bool shrinks;             /* past has more memory than is kept */
+	struct ledger_file *past; /* was replaced, and is retained to become the next one; NULL: none */
+	bool shrinks;             /* past has more memory than is retained */
 	bool grew;                /* file, in this turn */
 	bool ours;                /* this daemon writes file; else it has only been taken */
 	uint64_t cursor;          /* of the scan for next */

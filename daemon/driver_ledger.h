@@ -15,9 +15,9 @@ struct driver_settings;
 struct record;
 
 /*
- * The ledger of this daemon is at this path, which the caller keeps; NULL: none is kept. Takes what a process
- * that crashed has left there, unless this daemon was handed over; driver_start() goes on from it, and until
- * then it stays as it is. As long as another process keeps it, waits until until_ms. Call it before
+ * The ledger of this daemon is at this path, which the caller keeps; NULL: none is written. Takes what a
+ * process that crashed has left there, unless this daemon was handed over; driver_start() goes on from it,
+ * and until then it stays as it is. As long as another process keeps it, waits until until_ms. Call it before
  * driver_adopt() and driver_listen().
  */
 void driver_take_ledger(struct driver *driver, const char *path, int64_t until_ms);

@@ -3,11 +3,11 @@
  *
  *     session durable ──▶ socket to the service manager, entry to the ledger ──crash──▶ driver_return()
  *
- * While a ledger is kept and the service manager keeps descriptors, the socket of each connection that speaks
- * for a durable session is given to it. The ledger says who the client is, and a mark beside it whether
- * anything of the connection is under way (connection.h). The next process goes on with the connections that
- * are not marked; it ends the others, and their clients come back by SESSION RESUME. So no request is carried
- * out twice, and no answer is sent twice.
+ * While a ledger is written and the service manager keeps descriptors, the socket of each connection that
+ * speaks for a durable session is given to it. The ledger says who the client is, and a mark beside it
+ * whether anything of the connection is under way (connection.h). The next process goes on with the
+ * connections that are not marked; it ends the others, and their clients come back by SESSION RESUME. So no
+ * request is carried out twice, and no answer is sent twice.
  */
 #include "daemon/driver_stored.h"
 

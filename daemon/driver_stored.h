@@ -32,7 +32,7 @@ void driver_served(struct driver *driver, struct connection *c);
 void driver_touch_pushed(struct driver *driver);
 /* A new ledger is begun: appends the entries of all that are stored. */
 void driver_enter_stored(struct driver *driver);
-/* A ledger is kept again: gives the service manager those that may outlive a crash from now on. */
+/* A ledger is written again: gives the service manager those that may outlive a crash from now on. */
 void driver_store_all(struct driver *driver);
 /* The marks are in this ledger from now on; NULL: there is none. */
 void driver_mark_in(struct driver *driver, const struct ledger_file *file);

@@ -62,7 +62,7 @@ struct handover_program {
 /* Where the program of this process is now, also if the file was replaced since. argv0: as it was started. */
 bool handover_find_program(const char *argv0, char *path, size_t room) __attribute__((warn_unused_result));
 
-/* A program that only looks at its configuration and at a state takes milliseconds; on a host that is short
+/* A program that only checks its configuration and a state takes milliseconds; on a host that is short
  * of memory or of CPU, some seconds. Clients are served meanwhile. */
 #define HANDOVER_TRY_MS 10000
 

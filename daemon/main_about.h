@@ -1,5 +1,5 @@
 /*
- * main_about: what this daemon writes about itself at its masters, for people who look at the fleet
+ * main_about: what this daemon writes about itself at its masters, for people who inspect the fleet
  * (PROTOCOL.md 6.23): host, version, pid, start, settings and address; and behind them, for other daemons,
  * the secret of its messages, which no report shows. A part of main.c.
  */

@@ -79,7 +79,7 @@ struct whose;
 /* How many of the daemons that have a name are asked whether it is held there for an id. */
 #define FLEET_OWNERS_MAX  16
 
-/* context is kept by reference. NULL: out of memory. */
+/* context is held by reference. NULL: out of memory. */
 struct fleet *fleet_new(struct context *context) __attribute__((warn_unused_result));
 void fleet_free(struct fleet *fleet);
 

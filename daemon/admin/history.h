@@ -51,7 +51,7 @@ struct past_hold {
 /* Bytes of broken_by. */
 #define BREAKER_MAX AUDIT_WHO_MAX
 
-/* bytes: of the ring; 0: nothing is kept. NULL: out of memory. */
+/* bytes: of the ring; 0: nothing is stored. NULL: out of memory. */
 struct history *history_new(size_t bytes) __attribute__((warn_unused_result));
 void history_free(struct history *history);
 

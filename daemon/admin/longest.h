@@ -35,7 +35,7 @@ struct viewer;
 #define LONGEST_FRESH_MS 1000
 /* It ends after this time, and has found the first of those that it has gone through. */
 #define LONGEST_TOOK_MS  5000
-/* Nobody asks for it any more. */
+/* No client asks for it any more. */
 #define LONGEST_IDLE_MS  10000
 /* What a search takes of a turn, and how long the requests of clients have then before it takes more: a fifth
  * of a processor, for all searches together. */

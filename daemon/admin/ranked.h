@@ -2,7 +2,7 @@
  * ranked: of any number of locks the first ones in the order of age: the locks with the longest wait, and
  * then the locks with the longest hold.
  *
- * Locks come in no order, piece by piece. The first ones so far are kept as text, and the last of these is
+ * Locks come in no order, piece by piece. The first ones so far are stored as text, and the last of these is
  * the root of a heap, so that one comparison decides whether another lock is written as text.
  */
 #ifndef ADMIN_RANKED_H

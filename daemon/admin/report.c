@@ -2,7 +2,7 @@
  * report: what operators read: INSPECT, LOCKS and SESSIONS.
  *
  * Lists come in pages: a request goes through a part of the list, and its answer says where the next page
- * begins. The cursor is a number; no state is kept between requests. Its upper half says which of two
+ * begins. The cursor is a number; no state is stored between requests. Its upper half says which of two
  * consecutive lists it is in: names and latches, or holders and waiters of a name.
  *
  * An array begins with the number of its elements, so the elements are written aside first. An answer holds

@@ -55,7 +55,7 @@ void child_status_text(int status, char text[CHILD_STATUS_MAX]);
  * so the child was an orphan. */
 typedef bool child_known(void *arg, pid_t pid, int status);
 
-/* Reaps every child that ends from now on, and first those that have ended before. base and log are kept by
+/* Reaps every child that ends from now on, and first those that have ended before. base and log are held by
  * reference. NULL: out of memory. */
 struct reaper *reaper_new(struct event_base *base, child_known *known, void *arg, struct log *log)
 	__attribute__((warn_unused_result));

@@ -35,7 +35,7 @@ struct fdstore {
 	struct descriptors left; /* by the process before, and not taken yet */
 };
 
-/* notify is kept by reference. If there is no service manager, or no memory, nothing is stored. */
+/* notify is held by reference. If there is no service manager, or no memory, nothing is stored. */
 void fdstore_init(struct fdstore *store, const struct notify *notify);
 /* What was left and not taken is closed; what is stored stays so. */
 void fdstore_done(struct fdstore *store);

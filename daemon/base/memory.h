@@ -41,7 +41,7 @@ struct memory {
 	bool full;       /* memory suffices for what exists, and for nothing new */
 };
 
-/* log is kept by reference. From now on freed big blocks go back to the system. */
+/* log is held by reference. From now on freed big blocks go back to the system. */
 void memory_init(struct memory *memory, struct log *log);
 void memory_done(struct memory *memory);
 void memory_set_limit(struct memory *memory, size_t bytes);

@@ -72,8 +72,8 @@ struct core *core_load(const struct core_settings *settings, struct now now, str
 
 /*
  * The ledger (ledger.h). core_keep_ledger(): from now on each step appends its entries to out, which the
- * caller empties after each step, before it carries out the actions; NULL: none is kept. out has to take any
- * number of bytes; if it cannot, out->failed says so, and the ledger has to be begun anew.
+ * caller empties after each step, before it carries out the actions; NULL: none is written. out has to take
+ * any number of bytes; if it cannot, out->failed says so, and the ledger has to be begun anew.
  *
  * core_pass_ledger(): the same for a core that was loaded, which goes on with the ledger of the process
  * before: appends what its settings have changed.
@@ -92,8 +92,8 @@ uint64_t core_ledger_scan(struct core *core, uint64_t cursor, size_t budget, str
  * A core that goes on from the ledger of a process of this host and boot that crashed, under another
  * daemon-id (settings.daemon_id). Its sessions have no connection, and their grace begins now; EVENT_RETURN
  * brings connections back that have outlived that process. The first step emits ACTION_WATCH for each process
- * that a session is bound to. No ledger is kept yet, and no link is up. NULL: the ledger cannot be used, and
- * why says why; or out of memory. Otherwise why says which of its leases are invalid, if there are some:
+ * that a session is bound to. No ledger is written yet, and no link is up. NULL: the ledger cannot be used,
+ * and why says why; or out of memory. Otherwise why says which of its leases are invalid, if there are some:
  * their holds are lost. "": none.
  */
 struct core *core_recover(const struct core_settings *settings, struct now now, struct slice ledger,

@@ -66,7 +66,7 @@ struct http_settings {
 /* A certificate has logged a client in as this user of the configuration, whatever page it asks for then. */
 typedef void http_entered(void *arg, const struct peer *peer, const char *user);
 
-/* context is kept by reference, and read only in http_turn() and later calls. entered: called with arg
+/* context is held by reference, and read only in http_turn() and later calls. entered: called with arg
  * from there; this room only reads, so the audit log is not written here. NULL: out of memory or descriptors;
  * errno says which. */
 struct http *http_new(struct event_base *base, const struct context *context, struct closer *closer,

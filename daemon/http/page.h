@@ -3,7 +3,7 @@
  * page; contents.h has what the pages show.
  *
  * A page is made in pieces, each of about half a millisecond of work, so that a list of any length delays no
- * one. Between pieces only struct page is kept.
+ * one. Between pieces only struct page is stored.
  */
 #ifndef HTTP_PAGE_H
 #define HTTP_PAGE_H

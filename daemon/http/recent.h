@@ -13,7 +13,7 @@ struct note;
 struct recent;
 struct viewer;
 
-/* Keeps the note; its line (events.h) is valid until the next call. n == 0: it is not kept. where: as
+/* Keeps the note; its line (events.h) is valid until the next call. n == 0: it is not stored. where: as
  * events_tell(). */
 struct slice recent_add(struct recent *recent, const struct note *note, const char *where);
 /* Whether the viewer may see the note of this line. */

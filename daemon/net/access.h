@@ -105,8 +105,8 @@ const struct access_user *access_login(
 bool access_has(const struct access_user *user, const uint64_t salt[2], uint64_t mark);
 /* The mark by which a connection remembers the text of its password, or the hash; never 0. */
 uint64_t access_text_mark(const uint64_t salt[2], struct slice text);
-/* The password has this hash: from now on the users with that hash log in with it at once. What is kept is a
- * mark of the password, by a secret of this process. */
+/* The password has this hash: from now on the users with that hash log in with it at once. What is stored is
+ * a mark of the password, by a secret of this process. */
 void access_remember(struct access *access, const char *hash, struct slice password);
 /* The mark of a password that was compared with this hash; never 0. */
 uint64_t access_mark(const struct access *access, const char *hash, struct slice password);

@@ -57,7 +57,7 @@ struct admission {
 	void *arg;
 };
 
-/* access, stats and log are kept by reference. All limits are zero at first. */
+/* access, stats and log are held by reference. All limits are zero at first. */
 void admission_init(struct admission *admission, struct connections *connections,
 	struct access *const *access, struct stats *stats, struct log *log,
 	void (*opened)(void *arg, struct connection *connection), void *arg);

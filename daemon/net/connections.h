@@ -49,7 +49,7 @@ void connection_belongs(struct connection *connection, uint64_t user);
 /* Gives the connection another number; -1: out of memory, it keeps the old one. */
 int connection_renumber(struct connection *connection) __attribute__((warn_unused_result));
 
-/* NULL: out of memory. hooks and stats are kept by reference. */
+/* NULL: out of memory. hooks and stats are held by reference. */
 struct connections *connections_new(struct event_base *base, const struct connections_limits *limits,
 	const struct connections_hooks *hooks, void *arg, struct stats *stats)
 	__attribute__((warn_unused_result));

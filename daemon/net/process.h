@@ -73,7 +73,7 @@ void processes_bind(struct processes *set, struct process process, session_id se
 /* Keeps, for reports, the label of the last connection of such a session. Does nothing if there is no such
  * session or no memory. */
 void processes_keep_label(struct processes *set, session_id session, const char *label);
-/* NULL: no label is kept. Valid until the process ends. */
+/* NULL: no label is stored. Valid until the process ends. */
 const char *processes_label(const struct processes *set, session_id session);
 
 size_t processes_count(const struct processes *set);

@@ -514,7 +514,7 @@ call_common(const struct call *calls, size_t n)
 	return common;
 }
 
-/* Whether the release also asks for a place in the queue, or for the time. */
+/* Whether the release also asks for a position in the queue, or for the time. */
 static bool
 release_says_more(enum script_id id, const struct call *call)
 {

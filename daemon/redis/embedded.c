@@ -131,7 +131,7 @@ static void on_said(evutil_socket_t fd, short what, void *arg);
 
 /*
  * As fork(). A child has a copy of all descriptors, and its close of one may be the last if this process
- * closes the same one meanwhile. So another copy is kept until the child has closed its own (fd_copy.h).
+ * closes the same one meanwhile. So another copy is held until the child has closed its own (fd_copy.h).
  */
 static pid_t
 child_fork(const struct embedded *e, int out)

@@ -67,7 +67,7 @@ struct finder_hooks {
 	void (*lost)(void *arg, const char *why);
 };
 
-/* hooks and log are kept by reference. NULL: out of memory. */
+/* hooks and log are held by reference. NULL: out of memory. */
 struct finder *finder_new(struct event_base *base, const struct finder_settings *settings,
 	const struct finder_hooks *hooks, void *arg, struct log *log) __attribute__((warn_unused_result));
 void finder_free(struct finder *finder);

@@ -220,7 +220,7 @@ alias_add(struct opinion *out, struct slice host, uint16_t port)
 	return true;
 }
 
-/* "ip:port@bus,hostname": the name if there is one, else the address. Both are kept: which of them clients
+/* "ip:port@bus,hostname": the name if there is one, else the address. Both are stored: which of them clients
  * are sent to is a setting of each node, so two nodes that mean the same server may name either. A node that
  * no other node has met yet does not know its own address: the address is where it was asked. */
 static bool

@@ -154,7 +154,7 @@ struct inbox {
 	struct link *link;
 	bool listens;      /* SUBSCRIBE was sent */
 	bool subscribed;   /* and answered well */
-	char why[WHY_MAX]; /* it is not subscribed; kept while it tries again */
+	char why[WHY_MAX]; /* it is not subscribed; stored while it tries again */
 };
 
 /* Contexts, to tell the answers apart. */

@@ -64,7 +64,7 @@ struct inbox_hooks {
 	void (*asked)(void *arg, bool answer, struct slice text);
 };
 
-/* channel is copied; hooks, log and stats are kept by reference. NULL: out of memory. */
+/* channel is copied; hooks, log and stats are held by reference. NULL: out of memory. */
 struct inbox *inbox_new(struct event_base *base, const struct link_settings *settings, const char *channel,
 	const struct inbox_hooks *hooks, void *arg, struct log *log, struct stats *stats)
 	__attribute__((warn_unused_result));

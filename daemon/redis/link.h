@@ -65,7 +65,7 @@ struct link_hooks {
 	void (*message)(void *arg, const struct redisReply *message);
 };
 
-/* Begins to connect when the loop turns. hooks, log and stats are kept by reference. NULL: out of memory. */
+/* Begins to connect when the loop turns. hooks, log and stats are held by reference. NULL: out of memory. */
 struct link *link_new(struct event_base *base, const struct link_settings *settings,
 	const struct link_hooks *hooks, void *arg, struct log *log, struct stats *stats)
 	__attribute__((warn_unused_result));

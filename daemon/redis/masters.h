@@ -37,7 +37,7 @@ struct masters_hooks {
 	void (*lookup_answered)(void *arg, unsigned master, uint64_t id, const struct lookup_answer *answer);
 };
 
-/* settings: one for each of count masters, in the order in which calls number them. hooks is kept by
+/* settings: one for each of count masters, in the order in which calls number them. hooks is held by
  * reference. NULL: out of memory, or no such settings. */
 struct masters *masters_new(struct event_base *base, const struct pool_settings *settings, unsigned count,
 	const struct masters_hooks *hooks, void *arg, struct log *log, struct stats *stats)

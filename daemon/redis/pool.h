@@ -97,7 +97,7 @@ struct pool_hooks {
 
 /*
  * Begins to connect. A link that fails is tried again without end; link_down() comes once for each period of
- * absence, and again if the reason changes. hooks is kept by reference. NULL: out of memory, or invalid
+ * absence, and again if the reason changes. hooks is held by reference. NULL: out of memory, or invalid
  * settings.
  */
 struct pool *pool_new(struct event_base *base, const struct pool_settings *settings,

@@ -294,8 +294,8 @@ pool_link_compare_clocks(struct pool *pool, const struct batch *batch, const str
 		pool->clock_ms = (vote->time_us - clock_wall_us() + (clock_us() - batch->sent_us) / 2) / 1000;
 }
 
-/* The node does not serve the slot, or not now: the finder looks for the owner, and the master is sent HELLO
- * again before it is used. None of the calls was carried out. */
+/* The node does not serve the slot, or not now: the finder searches for the owner, and the master is sent
+ * HELLO again before it is used. None of the calls was carried out. */
 static bool
 pool_link_moved(struct pool_link *l, struct batch *batch, const struct redisReply *reply)
 {

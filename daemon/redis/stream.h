@@ -38,7 +38,7 @@ struct stream_hooks {
 /*
  * redis comes fresh from redisAsyncConnect(), connecting or failed, and is owned from here on, as is tls
  * (NULL: none), also when NULL is returned: out of memory. Hooks are called from the event loop only, never
- * from within the functions below. hooks and stats are kept by reference.
+ * from within the functions below. hooks and stats are held by reference.
  */
 struct stream *stream_new(struct event_base *base, struct redisAsyncContext *redis, struct tls *tls,
 	const struct stream_hooks *hooks, void *arg, struct stats *stats) __attribute__((warn_unused_result));

@@ -58,7 +58,7 @@ struct context_facts {
 				   several */
 	const char *only_way;
 	const char *namespace;
-	const char *ledger;      /* its file; "": none is kept */
+	const char *ledger;      /* its file; "": none is written */
 	const char *host;        /* without spaces and control characters */
 	const char *about;       /* what this daemon tells its masters of itself (main_about.c) */
 	struct tls_dates *dates; /* of the certificates of the configuration; NULL: unknown */

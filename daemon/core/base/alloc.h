@@ -1,8 +1,8 @@
 /*
  * alloc: the core's memory: a freelist for objects that end, and a reserve for what must not fail.
  *
- * An object that ends is kept until the next step, because actions may still point into it. Then its memory
- * is kept for new objects: a LOCK and an UNLOCK reuse what the last ones left.
+ * An object that ends is retained until the next step, because actions may still point into it. Then its
+ * memory is retained for new objects: a LOCK and an UNLOCK reuse what the last ones left.
  *
  * A lease whose end goes unnoticed, or a decision that is never reported, is worse than a daemon that stops
  * (R7). If there is no memory for such a thing, the reserve is given back to the system for it. The core

@@ -76,7 +76,7 @@ struct core {
 	struct liveness *liveness;
 	struct families *families;
 	unsigned changed;      /* of enum change */
-	struct buffer *ledger; /* its entries go here; NULL: none is kept (ledger.h) */
+	struct buffer *ledger; /* its entries go here; NULL: none is written (ledger.h) */
 };
 
 /* It goes into the ledger at the end of this step. */

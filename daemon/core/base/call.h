@@ -179,7 +179,7 @@ struct call {
 					   present block, except for ACQUIRE */
 			int64_t limit;  /* PERMITS: how many the name has */
 			int64_t permits; /* PERMITS: how many of them are wanted, 1 .. limit */
-			int64_t hint;    /* PERMITS, ACQUIRE: look for free ones from this number on, modulo
+			int64_t hint;    /* PERMITS, ACQUIRE: search for free ones from this number on, modulo
 					    limit */
 			struct slice slots;    /* PERMITS: exactly these; n == 0 (ACQUIRE only): any. Valid as
 						  long as the name is */

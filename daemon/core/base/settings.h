@@ -58,13 +58,13 @@ struct core_user_limits {
 struct core_settings {
 	const struct rule *rules; /* the last one matches every name */
 	size_t rule_count;        /* >= 1 */
-	const char *namespace_;   /* all our keys begin with it; kept by the caller */
-	const char *daemon_id;    /* 32 hexadecimal digits, for a ledger; kept by the caller; NULL: there is
+	const char *namespace_;   /* all our keys begin with it; owned by the caller */
+	const char *daemon_id;    /* 32 hexadecimal digits, for a ledger; owned by the caller; NULL: there is
 				     none */
 	int64_t lease_max_ms;     /* no rule has a longer lease; grows with core_set_rules() */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
-	const char *const *where; /* their addresses, for people; kept by the caller; NULL: numbers do */
+	const char *const *where; /* their addresses, for people; owned by the caller; NULL: numbers do */
 	/* The way to each: "url", "sentinel" or "embedded", with what changes its meaning; without blanks,
 	 * shorter than MASTERSET_WAY_MAX, the same at all daemons. Kept by the caller; NULL: "url" */
 	const char *const *ways;
@@ -74,7 +74,7 @@ struct core_settings {
 	 * (CLOCK_BOOTTIME, ms): the first guard ends no later. 0: not known. */
 	int64_t relied_until_ms;
 	unsigned links;    /* to each of them, 1 .. CORE_LINKS_MAX */
-	int64_t retain_ms; /* how long an unused lease is kept; 0: not at all */
+	int64_t retain_ms; /* how long an unused lease is retained; 0: not at all */
 	int64_t streak;    /* local grants in a row while another daemon waits, >= 1 */
 	int64_t streak_ms; /* the longest time for them */
 	int64_t grants_per_session;

@@ -66,7 +66,7 @@ struct timers {
 	uint32_t serial;
 };
 
-/* reserve is kept by reference. */
+/* reserve is held by reference. */
 void timers_init(struct timers *t, struct reserve *reserve);
 void timers_done(struct timers *t);
 void timer_init(struct timer *timer, enum timer_kind kind);

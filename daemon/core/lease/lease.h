@@ -181,7 +181,7 @@ struct lease {
 	struct lease_vote within[]; /* its votes, one for each master; see lease_vote_of() */
 };
 
-/* The data of its state; in another state there is none. Functions that only look have the lease as const, so
+/* The data of its state; in another state there is none. Functions that only read have the lease as const, so
  * these take it as const, like strchr(). A function that has it as const must not change the data. */
 static inline struct lease_none *
 lease_none(const struct lease *l)

@@ -37,7 +37,7 @@ struct permit_lease {
 	TAILQ_ENTRY(permit_lease) in_resource;
 	struct slots *slots; /* HELD: which slots it has; else which to ask for, NULL: any */
 	struct slots *offer; /* not HELD: which slots may be free; NULL: unknown */
-	int64_t hint;        /* the slot number from which the masters look for free ones */
+	int64_t hint;        /* the slot number from which the masters search for free ones */
 	struct lease lease;
 };
 

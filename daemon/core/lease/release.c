@@ -156,7 +156,7 @@ release_end(struct core *core, struct release *u)
 	freelist_retire(core, &u->freed);
 }
 
-/* Names the slots if they are all that there can be: looking through the others takes the master longer. */
+/* Names the slots if they are all that there can be: to read the others takes the master longer. */
 static struct slice
 release_slots(const struct lease *l, unsigned master)
 {

@@ -92,8 +92,8 @@ acquire_terms(struct core *core, struct lease *l)
 	l->permits = first->permits;
 	if (l->kind != KIND_PERMITS)
 		return;
-	/* Each daemon begins at another number: daemons should not all try for the same permits, nor look
-	 * through all taken ones before they find free ones. */
+	/* Each daemon begins at another number: daemons should not all try for the same permits, nor search
+	 * all taken ones before they find free ones. */
 	permit_lease_of(l)->hint = core_jitter(core, 0, l->resource->limit - 1);
 }
 

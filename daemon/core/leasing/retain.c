@@ -1,6 +1,6 @@
 /*
  * retain: see retain.h. share.c, semaphore.c and renew.c call it. It only says how long an unused lease is
- * kept, and releases nothing.
+ * retained, and releases nothing.
  */
 #include "daemon/core/leasing/retain.h"
 
@@ -113,7 +113,7 @@ retain_briefly(struct core *core, const struct lease *l)
 	return retain_until(&core->leases->deferred, l, step_ms < until_ms ? step_ms : until_ms);
 }
 
-/* The lease has fallen out of use. Until when it is kept; 0: not at all. */
+/* The lease has fallen out of use. Until when it is retained; 0: not at all. */
 static int64_t
 retain_begin(struct core *core, struct lease *l)
 {

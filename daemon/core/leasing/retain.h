@@ -1,5 +1,5 @@
 /*
- * retain: how long a lease is kept that no client here uses.
+ * retain: how long a lease is retained that no client here uses.
  *
  * The lease of a semaphore, and of a name that was granted more than once, is retained for
  * settings.retain_ms. Whether a client comes back to a name that was granted once, the daemon estimates: it
@@ -20,11 +20,11 @@ struct lease;
 /* HELD: a client is granted the lock on it now. */
 void lease_serve(struct core *core, struct lease *l);
 
-/* Whether a lease without holders and waiters here is kept for a while: for a client that locks the name
+/* Whether a lease without holders and waiters here is retained for a while: for a client that locks the name
  * again soon, and only until another daemon wants it. */
 bool lease_retain(struct core *core, struct lease *l);
-/* Its time is over: whether it is given back in this step. False: it is kept a little longer, because enough
- * others are given back; this happens after this process had been kept from running. */
+/* Its time is over: whether it is given back in this step. False: it is retained a little longer, because
+ * enough others are given back; this happens after this process had been kept from running. */
 bool lease_idle_over(struct core *core, struct lease *l);
 
 #endif

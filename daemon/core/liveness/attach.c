@@ -73,7 +73,7 @@ attach_drop_waits(struct core *core, struct conn *conn, bool orphan)
 	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL);
 }
 
-/* The connection is lost. The place of a wait of its guest is kept. */
+/* The connection is lost. A wait of its guest keeps its position. */
 static void
 attach_drop_guest(struct core *core, struct conn *conn)
 {

@@ -22,8 +22,8 @@ void attach_peer(struct core *core, struct conn *conn, const struct peer *peer);
 
 /*
  * A connection has outlived a crash (conn.h): it is back, and speaks for this session as after RESUME, but
- * that its client has not asked: losses that the session has not been told are told as ONLOSS says. It is
- * closed if the session is not there any more.
+ * that its client has not asked: losses that have not been reported to the session are reported as ONLOSS
+ * says. It is closed if the session is not there any more.
  */
 void attach_return(struct core *core, conn_id id, const struct keep_view *keep, bool no_push);
 

@@ -159,7 +159,7 @@ session_clear(struct core *core, struct session *s, enum end end)
 	assert(s->grant_count == 0 && s->waiter_count == 0 && s->locks == 0);
 }
 
-/* No client finds it any more, and nothing keeps it. Its id stays for what is told of its holds. */
+/* No client finds it any more, and nothing keeps it. Its id stays for what is reported of its holds. */
 static void
 ending_hide(struct core *core, struct session *s)
 {

@@ -4,7 +4,7 @@
  * the last part no client finds the session, and it still owns the holds that are left: they are saved,
  * renewed and counted, and no other client gets their locks. A LOCK of one of these names sees no difference,
  * because the hold of that name is given up first. If the daemon crashes before the last part, the remaining
- * holds end at the deadlines that their clients were told.
+ * holds end at the deadlines that were announced to their clients.
  *
  * Its losses follow in the same way: each is forgotten, and a name that is withheld because of it passes on.
  */

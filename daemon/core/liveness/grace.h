@@ -15,10 +15,10 @@
  *                       loss, also on Unix sockets and with `on-close: release`. While the daemon drains,
  *                       nothing is kept.
  *
- * Detached              Its holds are renewed, LEASE and MAXHOLD run on. Its waits keep their places and
- *                       their WAIT; a WAIT 0 ends. A hold that is lost meanwhile is remembered, and told on
- *                       the next use of its name, whatever ONLOSS says; PUSH has to be asked for again
- *                       afterwards.
+ * Detached              Its holds are renewed, LEASE and MAXHOLD run on. Its waits keep their positions
+ *                       and their WAIT; a WAIT 0 ends. A hold that is lost meanwhile is remembered, and
+ *                       reported on the next use of its name, whatever ONLOSS says; PUSH has to be asked
+ *                       for again afterwards.
  *
  * SESSION RESUME secret The connection speaks for that session from now on, and no other connection does:
  *                       those that it still has, usually half-open ones, are closed without an answer.
@@ -28,13 +28,13 @@
  *
  * Coming back           A wait whose connection is gone is an orphaned waiter. A LOCK with the same name,
  *                       OWNER, kind and ASYNC id takes it over; WAIT counts anew. If its turn came meanwhile,
- *                       it became a hold that the client has not been told of: LOCK answers its token and
+ *                       it became a hold that is not announced: LOCK answers its token and
  *                       counts nothing, and every other verb finds it held. What is not asked for when the
  *                       grace, counted from the loss, is over is given up: orphaned waiters leave the queue,
  *                       unannounced holds are released.
  *
- * The end of the grace  Holds are withheld until the deadline that their holder can have been told at most,
- *                       which is from before the loss, and crash-delay. Usually that is over: they pass on.
+ * The end of the grace  Holds are withheld until the latest deadline announced to their holder, which is
+ *                       from before the loss, and crash-delay. Usually that is over: they pass on.
  *
  * BIND and GRACE        The process keeps the session, also without connections and beyond the grace; the
  *                       grace is for its waits. Without GRACE waits end with their connection.

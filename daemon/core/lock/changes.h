@@ -1,7 +1,7 @@
 /*
  * changes: the losses and holds that have changed in this step, for what has to outlive a crash
- * (change_list.h); session.h has the sessions. Of a hold that ends the attempt of its lease is kept, because
- * the lease may have begun another one by the time its last entry is written.
+ * (change_list.h); session.h has the sessions. Of a hold that ends the attempt of its lease is stored,
+ * because the lease may have begun another one by the time its last entry is written.
  *
  * A thing that is in no ledger costs no more than a check of session.written or grant.durable, which are as
  * the last step left them. When a session enters the ledger, all its holds and losses enter with it, whether
@@ -16,7 +16,7 @@ struct core;
 struct grant;
 struct loss;
 
-/* It is new, or has been told, or is to be told again; and it is about to be forgotten. */
+/* It is new, or has been reported, or is to be reported again; and it is about to be forgotten. */
 void loss_changed(struct core *core, struct loss *loss);
 void loss_gone(struct core *core, struct loss *loss);
 

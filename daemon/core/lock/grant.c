@@ -480,8 +480,8 @@ grant_release(struct core *core, struct grant *g)
 	grant_end(core, g);
 }
 
-/* The hold ended at the deadline that its holder was told, however late this daemon notices: another session
- * may have had the lock since then. */
+/* The hold ended at the deadline that was announced to its holder, however late this daemon notices: another
+ * session may have had the lock since then. */
 static void
 note_loss(struct core *core, const struct grant *g, enum loss_reason reason)
 {
@@ -589,7 +589,7 @@ grant_timer(struct core *core, struct grant *g)
 {
 	struct terms *t = grant_terms(g);
 
-	/* The terms of a part begin when its client is told. */
+	/* The terms of a part begin when it is announced to its client. */
 	assert(t != NULL && part_of(g) == NULL);
 	slow_note_hold(core, g);
 	if (core->now.ms < grant_ends_ms(g)) {
@@ -634,7 +634,7 @@ grants_end(struct core *core, struct lease *l, enum loss_reason reason)
 	while (l->grants != NULL) {
 		struct grant *g = l->grants;
 
-		/* Its session has ended, so no client is told of this loss. */
+		/* Its session has ended, so this loss is reported to no client. */
 		if (g->session == NULL && grant_relied_until_ms(g) > core->locks->lost_until_ms)
 			core->locks->lost_until_ms = grant_relied_until_ms(g);
 		if (grant_ends_ms(g) <= valid_until_ms && grant_ends_ms(g) <= core->now.ms)

@@ -1,10 +1,10 @@
 /*
  * grant: a session's hold of a name.
  *
- * A hold is released by its holder (the name passes on at once), is lost (the session is told), or is
+ * A hold is released by its holder (the name passes on at once), is lost (the session is notified), or is
  * abandoned by a session that may still be working. An abandoned hold is withheld and belongs to no session.
- * It ends at the deadline that its holder was told at most, which is the validity of the lease when the
- * holder was last told anything, plus the rule's crash-delay, if the lease can be kept as long.
+ * It ends at the latest deadline announced to its holder, which is the validity of the lease when the holder
+ * was last told anything, plus the rule's crash-delay, if the lease can be renewed as long.
  */
 #ifndef CORE_GRANT_H
 #define CORE_GRANT_H
@@ -100,8 +100,7 @@ struct terms {
 	struct part *part;          /* of an unanswered MLOCK: its client knows nothing of it; NULL: none */
 	int64_t ends_ms;            /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
 	int64_t ceiling_at_ms;      /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
-	int64_t announced_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any
-				     */
+	int64_t announced_until_ms; /* the latest deadline announced to a client; or TIMER_NEVER */
 	int64_t claim_ends_ms;      /* end by CLAIM, which a named session has without asking for it
 				  (named_session.h), unless a request names the hold before; or TIMER_NEVER */
 	int64_t long_at_ms; /* the rule's long-hold is reached then; TIMER_NEVER: not, or that is noted */
@@ -147,7 +146,7 @@ void grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t m
 struct grant *grant_any(
 	const struct core *core, const struct resource *r, struct session *s, struct slice owner);
 
-/* The same, but only a hold that the session has been told of. */
+/* The same, but only a hold that has been announced to the session. */
 struct grant *grant_find(
 	const struct core *core, const struct resource *r, struct session *s, struct slice owner);
 
@@ -158,7 +157,7 @@ struct grant *resource_next_grant(const struct resource *r, const struct grant *
 struct grant *grant_with(const struct resource *r, int64_t token);
 
 /* The session shows that it knows of the hold, by a repeated LOCK or another verb. True: it had not been
- * told, or the hold has a CLAIM, which is over with that. */
+ * announced, or the hold has a CLAIM, which is over with that. */
 bool grant_claim(struct core *core, struct grant *g);
 
 /* The session of an id shows that it knows of the hold, by a request that may be a late copy of one about an
@@ -202,14 +201,14 @@ void grant_reconnected(struct grant *g);
 /* How long it is surely good for, ms; <= 0: not any longer. */
 int64_t grant_valid_ms(const struct core *core, const struct grant *g);
 
-/* The same as its holder is told it: less the possible drift of the client's clock, rounded down. >= 0. */
+/* The same as announced to its holder: less the possible drift of the client's clock, rounded down. >= 0. */
 int64_t grant_announced_ms(const struct core *core, const struct grant *g);
 
-/* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. That of a named session ends no sooner than its
- * client was told: the EXTEND may be a copy that comes late. */
+/* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. That of a named session ends no sooner than was
+ * announced to its client: the EXTEND may be a copy that comes late. */
 void grant_extend(struct core *core, struct grant *g, int64_t ms);
 
-/* Until when its holder may rely on it, by what the holder has been told; 0: it has not been told. */
+/* Until when its holder may rely on it, by what has been announced to the holder; 0: nothing has. */
 int64_t grant_relied_until_ms(const struct grant *g);
 
 /* Until when it is withheld if it is abandoned now; 0: its client does not know of it. */

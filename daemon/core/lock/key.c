@@ -69,7 +69,7 @@ template_name(const struct template *t, struct slice key, struct slice *name)
 }
 
 /* The keys in the table of GUARANTEES.md, and the counter of RFencedLock, which interop: redisson writes. A
- * script deletes and writes those of other programs without a look at what they are. */
+ * script deletes and writes those of other programs without a check of what they are. */
 static bool
 key_reserved(const struct core *core, struct slice key)
 {

@@ -366,7 +366,7 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 	assert(g->session != NULL && g->count > 0);
 	assert(part_of(g) == NULL);
 	bool named = g->session->named != NULL;
-	/* If its client was not told of the grant, or has not claimed it, this LOCK is not another entry. */
+	/* If the grant was not announced to its client, or is not claimed, this LOCK is not another entry. */
 	bool repeated = !named && (g->unannounced || reentry->claims) && grant_claim(core, g) &&
 			g->kind == reentry->kind && g->lease->permits == reentry->permits;
 	/* Nor is a LOCK of a named session, which may be repeated because its answer was lost. */

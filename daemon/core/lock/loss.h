@@ -1,5 +1,5 @@
 /*
- * loss: a hold that ended otherwise than by its holder, from the moment it is told until it is forgotten.
+ * loss: a hold that ended otherwise than by its holder, from the moment it is reported until it is forgotten.
  *
  * A loss is remembered until UNLOCK, a new LOCK or the end of the session. The number is bounded: the oldest
  * are forgotten first.
@@ -20,7 +20,7 @@ struct reply;
 struct session;
 struct waiter;
 
-/* A hold that was lost, until its session is told. */
+/* A hold that was lost, until it is reported to its session. */
 struct loss {
 	struct freelist_link freed;
 	UT_hash_handle hh;
@@ -38,15 +38,15 @@ struct loss {
 void loss_add(
 	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool report);
 
-/* The connection has come back to its session without being asked to: tells what the session has not been
- * told, as its ONLOSS says. */
+/* The connection has come back to its session without being asked to: reports what has not been reported to
+ * the session, as its ONLOSS says. */
 void loss_report(struct core *core, struct session *s, const struct conn *conn);
 
 /* The remembered loss of this name with this tag; NULL: none. */
 struct loss *loss_find(
 	const struct core *core, const struct session *s, struct slice name, struct slice owner);
 
-/* One that the session has not been told of; NULL: none. */
+/* One that has not been reported to the session; NULL: none. */
 const struct loss *loss_unreported(const struct session *s);
 
 /* The name of the lock that was lost, and the tag of its hold. */
@@ -61,8 +61,8 @@ bool loss_put(struct core *core, struct session *s, struct slice name, struct sl
 void loss_remember(struct core *core, struct session *s, struct slice name, struct slice owner,
 	enum loss_reason reason, bool reported, int64_t token);
 
-/* Answers a request on this connection with the loss, which counts as told from then on. name: named in the
- * answer, for a request with several names; n == 0: the request has one name. */
+/* Answers a request on this connection with the loss, which counts as reported from then on. name: named in
+ * the answer, for a request with several names; n == 0: the request has one name. */
 void loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struct slice name);
 
 /* The client of the session has ended: a name that is withheld because of the hold that it lost passes on. */
@@ -70,17 +70,17 @@ void loss_pass_on(struct core *core, const struct loss *loss);
 
 /* UNLOCK or MUNLOCK of the hold that was lost: its client relies on it no more, whether or not it had an
  * answer that tells of the loss. token: that the request names; 0: none, which says nothing: libraries send
- * that when they are told of a loss, while their program is still at work. */
+ * that when a loss is reported to them, while their program is still at work. */
 void loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t token);
 
-/* The client of the session had lost its connection, and perhaps answers that told of losses: they are to be
- * told again. */
+/* The client of the session had lost its connection, and perhaps answers that reported losses: they are to be
+ * reported again. */
 void loss_doubt(struct core *core, struct session *s);
 
 void loss_forget(struct core *core, struct session *s, struct loss *loss);
 void loss_forget_all(struct core *core, struct session *s);
 
-/* The holder chose this end, and is not told of it before it asks. */
+/* The holder chose this end, and it is not reported before the holder asks. */
 static inline bool
 loss_is_chosen(enum loss_reason reason)
 {

@@ -145,7 +145,7 @@ queue_attempt_ms(const struct waiter *w)
 	return third < ATTEMPT_MS ? third : ATTEMPT_MS;
 }
 
-/* Whether its id may hold the name at another daemon, and its client is there to be told. */
+/* Whether its id may hold the name at another daemon, and its client is there to be notified. */
 static bool
 queue_may_ask_whose(const struct waiter *w)
 {

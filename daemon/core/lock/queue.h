@@ -32,8 +32,8 @@ struct waiter {
 	bool async;    /* answered by a push */
 	bool validity; /* answered with token and validity */
 	bool slow;     /* it has reached the rule's slow-wait, and that is noted */
-	bool halved;   /* once because the client of an id has half-closed: the place is kept. Not saved:
-			  a hand-over takes the links down, which answers all that try once */
+	bool halved; /* once because the client of an id has half-closed: the position is retained. Not saved:
+			a hand-over takes the links down, which answers all that try once */
 	TAILQ_ENTRY(waiter) in_resource;
 	LIST_ENTRY(waiter) in_session;
 	struct resource *resource;
@@ -115,7 +115,7 @@ void queue_remove(struct core *core, struct waiter *w);
  * from all others. */
 bool queue_end_unpushable(struct core *core, struct waiter *w);
 
-/* Its connection is lost, and its session may come back for it: it keeps its place, as an orphaned
+/* Its connection is lost, and its session may come back for it: it keeps its position, as an orphaned
  * waiter. */
 void queue_orphan(struct core *core, struct waiter *w);
 

@@ -41,7 +41,7 @@ void schedule_refusal(const struct core *core, const struct waiter *w, struct re
 #define RESCAN_NAMES 5000 /* names in one turn: a millisecond or so */
 
 /* Takes ms off what every lease has at this master, because our clock may have stood still for that long. All
- * leases in one turn, however many there are: before it, a session could be told too late a deadline. */
+ * leases in one turn, however many there are: before it, a session could hear too late a deadline. */
 void rescan_shorten(struct core *core, struct master *m, int64_t ms);
 
 /* Wake-ups may have been missed: those who wait try again at once, and held names are scanned from now on.

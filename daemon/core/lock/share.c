@@ -124,9 +124,9 @@ share_answer_once(struct core *core, struct resource *r)
 	}
 }
 
-/* A writer that waits here for readers has a place in the queue of the masters meanwhile, so that later
+/* A writer that waits here for readers has a position in the queue of the masters meanwhile, so that later
  * readers elsewhere come after it. While the masters refuse this daemon, it cannot take its turn and has no
- * place. */
+ * position. */
 static void
 share_queue_writer(struct core *core, struct resource *r)
 {
@@ -189,7 +189,7 @@ share_refuse_once(struct core *core, struct resource *r, bool usable)
 }
 
 /* The last acquire was for readers and now a writer is first, or the reverse; or it was a single try and took
- * no place in the queue, which the waiters now need. */
+ * no position in the queue, which the waiters now need. */
 static bool
 share_acquire_was_other(const struct resource *r)
 {

@@ -115,8 +115,8 @@ binding_fields(struct record *r, struct binding_entry *e)
 		record_fail(r, "the settings of its process are invalid");
 }
 
-/* The longest lease of both. What the rules of before had may have been told until now, what was longer still
- * until a time that is known. */
+/* The longest lease of both. What the rules of before had may have been announced until now, what was longer
+ * still until a time that is known. */
 static void
 inherit_lease(struct core *core, const struct binding_entry *e)
 {

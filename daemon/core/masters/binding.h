@@ -24,7 +24,7 @@ struct record;
 /* All in ms; times by CLOCK_BOOTTIME. */
 struct binding {
 	int64_t ruled_lease_ms;   /* the longest lease by the rules of now */
-	int64_t lease_over_at_ms; /* from then on nothing counts that was told under a longer one */
+	int64_t lease_over_at_ms; /* from then on nothing counts that was announced under a longer one */
 	int64_t guard_ms;         /* the longest lease that guards of the process before waited for */
 	int64_t guard_over_at_ms; /* and until when guards wait for it here; 0: they do not */
 	int64_t margin_least_ms;  /* of the margins of this process and of those before */
@@ -47,7 +47,7 @@ int64_t binding_step_ms(const struct core *core);
 
 /* What the next process has to know of this one: in a state, or in a ledger. */
 struct binding_entry {
-	int64_t lease_ms;         /* the longest lease that may have been told */
+	int64_t lease_ms;         /* the longest lease that may have been announced */
 	int64_t guarded_lease_ms; /* and that guards wait for */
 	int64_t margin_ms;
 	struct binding binding;

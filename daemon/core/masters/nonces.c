@@ -84,7 +84,7 @@ nonces_part(struct core *core, const struct master *m)
 	first->mark = m->mark;
 }
 
-/* How many of the nonces that are kept the server may store: those since the last answered one, and that. */
+/* How many of these nonces the server may have stored: those since the last answered one, and that. */
 static size_t
 nonces_open(uint64_t drawn, uint64_t answered)
 {
@@ -116,7 +116,7 @@ nonces_thin(char *nonces, size_t open, size_t room)
 			oldest * MASTER_NONCE_SIZE);
 }
 
-/* How many of two lists, of which so many are open, are kept of the first one: the open ones, if there is
+/* How many of two lists, of which so many are open, are retained of the first one: the open ones, if there is
  * room for all of both; else half of the room, and what the other does not need. */
 static size_t
 nonces_share(size_t first, size_t first_open, size_t second, size_t second_open)

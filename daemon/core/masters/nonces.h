@@ -3,7 +3,7 @@
  * copy of it: the nonces that HELLOs carried, and the mark, the greatest token that the server has reported.
  *
  * They belong to the server, whichever slot it is reached through. Those of a server that has left its slot
- * are kept for a while (struct retired_server).
+ * are stored for a while (struct retired_server).
  */
 #ifndef CORE_NONCES_H
 #define CORE_NONCES_H
@@ -16,7 +16,7 @@ struct slice;
 
 /*
  * A nonce for the next HELLO. The master stores the nonce of the last HELLO that it ran. That can be any
- * HELLO since the last answered one, so their nonces are kept; if there is no room for one more, the newest
+ * HELLO since the last answered one, so their nonces are stored; if there is no room for one more, the newest
  * is sent again. It can also be an earlier HELLO, whose connection broke and whose bytes arrived late. So all
  * HELLOs within a second carry the same nonce: a link that breaks after each HELLO does not push out those of
  * the minute before. A copy of this process draws different nonces after a second at most: if the stored
@@ -35,7 +35,7 @@ bool nonces_recall(const struct core *core, struct master *m);
  * left. */
 void nonces_recognise(const struct core *core, struct master *m);
 
-/* The server leaves its slot: what it and this daemon know of each other is kept. */
+/* The server leaves its slot: what it and this daemon know of each other is stored. */
 void nonces_part(struct core *core, const struct master *m);
 
 #endif

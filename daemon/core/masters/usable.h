@@ -23,7 +23,7 @@ struct rule;
  * The time in an answer was read after the question left and before the answer came. Compared with the moment
  * the question left, it shows the most that the clock can be ahead; compared with the moment the answer came,
  * the least. If the least is now above the most of an earlier HELLO, the clock has jumped, in one step or
- * little by little. HELLOs of more than a lease are kept: a clock that runs fast may stay within the
+ * little by little. HELLOs of more than a lease are stored: a clock that runs fast may stay within the
  * margin in each third of a lease, and not in all of it.
  */
 
@@ -47,10 +47,10 @@ struct clock_jump {
 };
 
 /* A HELLO that left at sent_ms was answered with time_us. The times of one offset come in the order in
- * which the master read them. Samples of over_ms, the same in all calls, are kept at least. */
+ * which the master read them. Samples of over_ms, the same in all calls, are stored at least. */
 void offset_sample(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us);
 
-/* When the last kept HELLO left; 0: there is none. */
+/* When the last stored HELLO left; 0: there is none. */
 int64_t offset_latest_ms(const struct offset *offset);
 
 /* An answer with time_us comes at now_ms: how far the clock went ahead since a HELLO of the last over_ms,
@@ -67,7 +67,7 @@ void offset_jumped(struct offset *offset, int64_t ms);
 bool master_usable(const struct master *m, unsigned link);
 void master_why_not(const struct core *core, const struct master *m, unsigned link, char *out, size_t room);
 
-/* Leases may be kept: by CALL_RENEW, or by CALL_RECLAIM while guarded. False: neither. */
+/* Leases may be prolonged: by CALL_RENEW, or by CALL_RECLAIM while guarded. False: neither. */
 bool master_keeps(const struct master *m, unsigned link, enum call_op *op);
 
 /* Releases are taken. */

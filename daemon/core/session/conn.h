@@ -20,7 +20,7 @@ struct waiter;
 
 struct conn {
 	struct freelist_link freed;
-	bool no_push; /* it takes no more pushes: it is closed if its client has to be told */
+	bool no_push; /* it takes no more pushes: it is closed if its client has to be notified */
 	bool durable; /* its session is, and ACTION_KEEP has said so */
 	bool anchor;  /* SESSION ANCHOR: while it is open, the session outlives its process */
 	conn_id id;

@@ -11,12 +11,12 @@
  *
  * - TTL: the session's heartbeat (session.h). Any request AS id is a sign of life. After a silence its holds
  *   without LEASE are abandoned. It ends when no hold is left.
- * - An offer: the copy of a LOCK that comes late is granted, and nobody knows. So a hold without LEASE has a
- *   CLAIM, of the TTL unless it asks for another. Only a request that names its token claims it, as all
+ * - An offer: the copy of a LOCK that comes late is granted, and no client knows. So a hold without LEASE has
+ *   a CLAIM, of the TTL unless it asks for another. Only a request that names its token claims it, as all
  * others may be late copies, too: they put the end off. So nothing changes or ends a hold but a request with
- * its token, and EXTEND lets it end no sooner than its client was told.
- * - A loss counts as told when its client gives up the hold that was lost (loss_renounce()): an answer may
- * have been lost with its connection.
+ * its token, and EXTEND lets it end no sooner than was announced to its client.
+ * - A loss counts as reported when its client gives up the hold that was lost (loss_renounce()): an answer
+ * may have been lost with its connection.
  * - A repeated request: a LOCK of what is held answers the same token and counts nothing. A LOCK that still
  *   waits takes over the wait, unless its client has half-closed: that may be an older copy of the request
  *   that waits. An UNLOCK is remembered as a loss of the reason RETURNED (grant.h).
@@ -68,7 +68,7 @@ bool named_session_give(struct core *core, struct session *s, struct slice id)
 	__attribute__((warn_unused_result));
 /* Whether requests find it by its id. */
 bool named_session_is_found(const struct session *s);
-/* It ends: no request finds it, and what is told of its holds still names its id. */
+/* It ends: no request finds it, and what is reported of its holds still names its id. */
 void named_session_hide(struct core *core, struct session *s);
 /* It has ended: it has no id any more. */
 void named_session_leave(struct core *core, struct session *s);
@@ -81,7 +81,7 @@ struct slice named_session_id(const struct session *s);
 /* The CLAIM of a hold that its LOCK asks for with these, ms; 0: none. */
 int64_t named_session_offer_ms(const struct session *s, int64_t lease_ms, int64_t claim_ms);
 
-/* Until when an orphaned waiter of the session keeps its place. */
+/* Until when an orphaned waiter of the session keeps its position. */
 int64_t named_session_claim_until(const struct core *core, const struct session *s);
 
 /* The answer of a request that is repeated over another connection, and of one whose session was ended. */
