@@ -49,6 +49,8 @@ void
 rules_print(const uint64_t failed[RULE_COUNT])
 {
 	for (unsigned i = 0; i < RULE_COUNT; i++) {
+		if (failed[i] == 0)
+			continue;
 		printf("failed: %10" PRIu64 " seeds, ", failed[i]);
 		print_rule(&rule_table[i]);
 	}

@@ -132,7 +132,7 @@ unsigned rule_of(const char *message);
 /* For people, three lines: the message, its rule with the clauses, and the moment. */
 void rule_print(const struct failure *failure);
 
-/* Prints a line for each rule: how many seeds failed by it. */
+/* Prints a line for each rule that was broken: in how many seeds. */
 void rules_print(const uint64_t failed[RULE_COUNT]);
 
 #endif
