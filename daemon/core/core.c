@@ -11,6 +11,7 @@
 #include "daemon/core/families/deadlock.h"
 #include "daemon/core/families/guest.h"
 #include "daemon/core/families/latch.h"
+#include "daemon/core/families/latch_quota.h"
 #include "daemon/core/families/latch_request.h"
 #include "daemon/core/families/mlock.h"
 #include "daemon/core/lease/lease.h"

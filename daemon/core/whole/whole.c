@@ -12,6 +12,7 @@
 #include "daemon/core/core.h"
 #include "daemon/core/families/families.h"
 #include "daemon/core/families/latch.h"
+#include "daemon/core/families/latch_quota.h"
 #include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
