@@ -12,7 +12,6 @@
 #include "daemon/core/families/guest.h"
 #include "daemon/core/families/latch.h"
 #include "daemon/core/families/latch_quota.h"
-#include "daemon/core/families/latch_request.h"
 #include "daemon/core/families/mlock.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
@@ -152,7 +151,7 @@ run_timer(struct core *core, struct timer *t)
 		heartbeat_timer(core, OWNER_OF(t, struct session, heartbeat_timer));
 		break;
 	case TIMER_LATCH_QUOTA:
-		latch_quota_timer(core, OWNER_OF(t, struct latch_quota, timer));
+		latch_quota_end(core, OWNER_OF(t, struct latch_quota, timer));
 		break;
 	case TIMER_DEFERRED_CHECKS:
 		deadlock_timer(core);

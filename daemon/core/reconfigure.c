@@ -2,7 +2,6 @@
 #include "daemon/core/reconfigure.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/families/latch.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
@@ -65,8 +64,6 @@ reconfigure_grow(struct core *core)
 	core->quorum->votes = to;
 	for (r = names_first(&core->leases->names); r != NULL; r = names_next(&core->leases->names, r))
 		resource_grow(core, r, from, to);
-	if (from == 1)
-		latch_refuse_all(core);
 }
 
 void

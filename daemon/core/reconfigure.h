@@ -1,5 +1,5 @@
 /*
- * reconfigure: what follows for leases, releases and latches when a slot has become another server, or when
+ * reconfigure: what follows for leases and releases when a slot has become another server, or when
  * there are more masters (master_move(), masters_resize()).
  *
  * Every lease is checked before anything else happens, some ten milliseconds for a hundred thousand. The

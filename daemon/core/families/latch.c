@@ -1,6 +1,4 @@
-/*
- * latch: see latch.h. core.c and verbs.c call it; it asks the master about a latch, latch_request.c answers.
- */
+/* latch: see latch.h. core.c and verbs.c call it. */
 #include "daemon/core/families/latch.h"
 
 #include "daemon/core/base/action.h"
@@ -13,14 +11,16 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/families/families.h"
 #include "daemon/core/families/latch_quota.h"
-#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
+#include "daemon/core/liveness/attach.h"
+#include "daemon/core/lock/queue.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
+#include "daemon/core/masters/usable.h"
 #include "daemon/core/masterset/majority.h"
 #include "daemon/core/session/conn.h"
 #include "daemon/core/session/session.h"
@@ -55,37 +55,6 @@ emit_latch_note(struct core *core, enum note_type type, const struct latch *l, s
 	note->session = session;
 }
 
-static unsigned
-latch_hash(const struct core *core, struct slice name)
-{
-	return (unsigned)hash_secretly(core->secret, name);
-}
-
-struct latch *
-latch_find(const struct core *core, struct slice name)
-{
-	unsigned hash = latch_hash(core, name);
-	struct latch *found;
-
-	HASH_FIND_BYHASHVALUE(hh, core->families->latches, name.p, name.n, hash, found);
-	return found;
-}
-
-static bool
-latch_add(struct core *core, struct latch *latch)
-{
-	unsigned hash = latch_hash(core, latch->name);
-
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, core->families->latches, latch->name.p, latch->name.n, hash, latch);
-	return latch->hh.tbl != NULL;
-}
-
-static void
-latch_remove(struct core *core, struct latch *latch)
-{
-	HASH_DELETE(hh, core->families->latches, latch);
-}
-
 static struct master *
 master_of(struct core *core)
 {
@@ -93,7 +62,31 @@ master_of(struct core *core)
 	return &core->masters[0];
 }
 
-/* ---- keeping ---- */
+/* ---- latches ---- */
+
+struct latch *
+latch_find(const struct core *core, struct slice name)
+{
+	unsigned hash = (unsigned)hash_secretly(core->secret, name);
+	struct latch *found;
+
+	HASH_FIND_BYHASHVALUE(hh, core->families->latches, name.p, name.n, hash, found);
+	return found;
+}
+
+bool
+latch_known(const struct core *core)
+{
+	return core->families->latches != NULL || core->families->latch_quotas != NULL;
+}
+
+bool
+latch_unused(const struct latch *l)
+{
+	return TAILQ_EMPTY(&l->requests[LATCH_REQUEST_DUE]) &&
+	       TAILQ_EMPTY(&l->requests[LATCH_REQUEST_SENT]) &&
+	       TAILQ_EMPTY(&l->requests[LATCH_REQUEST_WAITS]);
+}
 
 static void
 latch_busy(struct core *core, struct latch *l)
@@ -110,10 +103,10 @@ latch_busy(struct core *core, struct latch *l)
 static void
 latch_forget(struct core *core, struct latch *l)
 {
-	assert(latch_requests_none(l));
+	assert(latch_unused(l));
 	latch_busy(core, l);
 	timer_cancel(&core->timers, &l->timer);
-	latch_remove(core, l);
+	HASH_DELETE(hh, core->families->latches, l);
 	core->counts.latches--;
 	freelist_retire(core, &l->freed);
 }
@@ -121,8 +114,7 @@ latch_forget(struct core *core, struct latch *l)
 void
 latch_idle(struct core *core, struct latch *l)
 {
-	assert(latch_requests_none(l));
-	assert(!l->idle);
+	assert(latch_unused(l) && !l->idle);
 	TAILQ_INSERT_TAIL(&core->families->idle, l, in_idle);
 	core->families->idle_count++;
 	l->idle = true;
@@ -145,6 +137,7 @@ struct latch *
 latch_new(struct core *core, struct slice name)
 {
 	struct latch *l = freelist_new(core, sizeof(*l) + name.n);
+	unsigned hash = (unsigned)hash_secretly(core->secret, name);
 
 	if (l == NULL)
 		return NULL;
@@ -154,7 +147,8 @@ latch_new(struct core *core, struct slice name)
 	for (int stage = 0; stage < LATCH_REQUEST_STAGE_COUNT; stage++)
 		TAILQ_INIT(&l->requests[stage]);
 	timer_init(&l->timer, TIMER_LATCH);
-	if (!latch_add(core, l)) {
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, core->families->latches, l->name.p, l->name.n, hash, l);
+	if (l->hh.tbl == NULL) {
 		free(l);
 		return NULL;
 	}
@@ -177,65 +171,279 @@ latch_get(struct core *core, struct slice name)
 void
 latch_free_all(struct core *core)
 {
+	struct latch_request *a;
 	struct latch *l, *next;
 
+	HASH_CLEAR(hh, core->families->requests);
 	HASH_ITER (hh, core->families->latches, l, next) {
-		latch_requests_free(core, l);
-		latch_remove(core, l);
+		for (int stage = 0; stage < LATCH_REQUEST_STAGE_COUNT; stage++) {
+			while ((a = TAILQ_FIRST(&l->requests[stage])) != NULL) {
+				TAILQ_REMOVE(&l->requests[stage], a, in_stage);
+				free(a);
+			}
+		}
+		HASH_DELETE(hh, core->families->latches, l);
 		free(l);
 	}
 }
 
-/* ---- asking the master ---- */
+/* ---- requests ---- */
 
-static void
-call_set(struct core *core, struct latch *l, struct latch_request *a)
+struct latch_request *
+latch_request_put(struct core *core, struct latch *l, struct conn *conn, const struct latch_request *what)
 {
-	struct master *m = master_of(core);
-	int64_t deadline_us;
+	struct latch_request *a = freelist_new(core, sizeof(*a) + what->tag.n);
+	struct freelist_link freed;
 
-	if (!latch_request_deadline(core, m, a, &deadline_us)) {
-		latch_request_answer_refusal(core, a);
-		return;
+	assert(conn->latch_request == NULL && conn->blocked == NULL && conn->mlock == NULL);
+	/* A call of a request that is put anew would have no attempt. */
+	assert(what->stage != LATCH_REQUEST_SENT);
+	if (a == NULL)
+		return NULL;
+	freed = a->freed;
+	*a = *what;
+	a->freed = freed;
+	a->latch = l;
+	a->conn = conn;
+	if (what->tag.n > 0)
+		memcpy(a->bytes, what->tag.p, what->tag.n);
+	a->tag.p = a->bytes;
+	timer_init(&a->timer, TIMER_LATCH_REQUEST);
+	TAILQ_INSERT_TAIL(&l->requests[a->stage], a, in_stage);
+	l->patient += !a->once;
+	core->counts.requests++;
+	conn->latch_request = a;
+	return a;
+}
+
+/* Makes a request of this command, due. wait_ms: for AWAIT, -1: for ever. False: out of memory. */
+static bool
+request_add(struct core *core, struct latch *l, struct conn *conn, const struct command *c, int64_t wait_ms)
+{
+	static const enum latch_request_kind kinds[] = {[VERB_LATCH_SET] = LATCH_REQUEST_SET,
+		[VERB_LATCH_DOWN] = LATCH_REQUEST_DOWN,
+		[VERB_LATCH_AWAIT] = LATCH_REQUEST_AWAIT,
+		[VERB_LATCH_COUNT] = LATCH_REQUEST_COUNT};
+	enum latch_request_kind kind = kinds[c->verb];
+	struct latch_request *a,
+		what = {.kind = kind,
+			.stage = LATCH_REQUEST_DUE,
+			.once = kind != LATCH_REQUEST_AWAIT || wait_ms == 0,
+			.since = core->attempts,
+			.id = kind == LATCH_REQUEST_SET ? core_random(core) | 1 : 0,
+			.session = conn->session->id,
+			.steps = c->steps > 0 ? c->steps : 1,
+			.since_ms = core->now.ms,
+			.ends_ms = c->lease_ms > 0 ? core->now.ms + c->lease_ms : TIMER_NEVER,
+			.tag = c->owner};
+
+	if (what.id != 0 && !latch_quota_begin(core, conn->session->user, what.id, c->steps, what.ends_ms))
+		return false;
+	a = latch_request_put(core, l, conn, &what);
+	if (a == NULL) {
+		latch_quota_drop(core, what.id);
+		return false;
 	}
-	if (!latch_request_send(core, a, m->incarnation))
-		return;
-	master_call(core, &(struct call){.op = CALL_LATCH,
-				  .latch_op = LATCH_OP_SET,
-				  .link = l->link,
-				  .attempt = a->attempt,
-				  .incarnation = m->incarnation,
-				  .name = l->name,
-				  .latch = a->id,
-				  .steps = a->steps,
-				  .ttl_ms = a->ends_ms == TIMER_NEVER ? 0 : a->ends_ms - core->now.ms,
-				  .deadline_us = deadline_us});
+	if (a->once)
+		timer_arm(&core->timers, &a->timer, queue_once_until(core));
+	else if (wait_ms >= 0)
+		timer_arm(&core->timers, &a->timer, core->now.ms + wait_ms);
+	return true;
 }
 
 static void
-call_down(struct core *core, struct latch *l, struct latch_request *a)
+request_move(struct latch_request *a, enum latch_request_stage stage)
+{
+	TAILQ_REMOVE(&a->latch->requests[a->stage], a, in_stage);
+	a->stage = stage;
+	TAILQ_INSERT_TAIL(&a->latch->requests[stage], a, in_stage);
+}
+
+/* Nothing more is sent for it: a latch that surely was not made no longer counts for its user. */
+static void
+request_end(struct core *core, struct latch_request *a)
+{
+	assert(a->conn == NULL && !timer_is_armed(&a->timer));
+	if (a->kind == LATCH_REQUEST_SET && !a->unsure)
+		latch_quota_drop(core, a->id);
+	TAILQ_REMOVE(&a->latch->requests[a->stage], a, in_stage);
+	freelist_retire(core, &a->freed);
+}
+
+/* It is answered, or its connection is gone. */
+static void
+request_leave(struct core *core, struct latch_request *a)
+{
+	assert(a->conn->latch_request == a && core->counts.requests > 0);
+	assert(a->once || a->latch->patient > 0);
+	timer_cancel(&core->timers, &a->timer);
+	a->latch->patient -= !a->once;
+	a->conn->latch_request = NULL;
+	attach_answered(core, a->conn);
+	a->conn = NULL;
+	core->counts.requests--;
+	if (a->stage != LATCH_REQUEST_SENT)
+		request_end(core, a);
+}
+
+/* ---- answers ---- */
+
+static void
+answer(struct core *core, struct latch_request *a, const struct reply *reply)
+{
+	assert(a->conn != NULL);
+	emit_reply(core, a->conn->id, reply);
+	request_leave(core, a);
+}
+
+static void
+answer_int(struct core *core, struct latch_request *a, int64_t n)
+{
+	answer(core, a, &(struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = n});
+}
+
+static void
+answer_null(struct core *core, struct latch_request *a)
+{
+	answer(core, a, &(struct reply){.type = REPLY_NULL, .code = CODE_COUNT});
+}
+
+static void
+answer_error(struct core *core, struct latch_request *a, enum code code, const char *text)
+{
+	struct reply reply;
+
+	reply_error(&reply, code, "%s", text);
+	answer(core, a, &reply);
+}
+
+/* The latch that it is about has ended. */
+static void
+answer_lost(struct core *core, struct latch_request *a, bool forgotten)
+{
+	if (forgotten)
+		answer_error(core, a, CODE_LOST,
+			"forgotten the master restarted or was replaced, and may lack what was counted: "
+			"set the latch again");
+	else
+		answer_error(core, a, CODE_LOST, "lease the time of the latch was over, open or not");
+}
+
+/* What keeps it from an answer; null if it waits for steps. */
+static void
+request_refusal(const struct core *core, const struct latch_request *a, struct reply *why)
+{
+	const struct latch *l = a->latch;
+
+	if (!majority_usable(core, l->link))
+		majority_refusal(core, l->link, why);
+	else if (l->error == LEASE_ERROR_ERROR)
+		reply_error(why, CODE_MASTERERR, "the master said: %s", core->masters[0].error);
+	else if (a->stage == LATCH_REQUEST_WAITS && l->error == LEASE_ERROR_NONE)
+		*why = (struct reply){.type = REPLY_NULL, .code = CODE_COUNT};
+	else if (a->stage == LATCH_REQUEST_SENT || a->unsure)
+		reply_error(why, CODE_NOMASTER,
+			"the master did not answer in time: it may have been done, and may be said again");
+	else
+		reply_error(why, CODE_NOMASTER, "the master did not answer in time");
+}
+
+static void
+answer_refusal(struct core *core, struct latch_request *a)
+{
+	struct reply why;
+
+	request_refusal(core, a, &why);
+	answer(core, a, &why);
+}
+
+/* An error: refuses requests that need just one answer, unless they may have been carried out. */
+static void
+refuse_due(struct core *core, struct latch *l)
+{
+	struct latch_request *a, *next;
+
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
+		if (a->once && !a->unsure)
+			answer_refusal(core, a);
+	}
+}
+
+/* Gives this answer to all requests that are not SENT; only with unsure also to those that may have been
+ * carried out. */
+static void
+answer_all(struct core *core, struct latch *l, const struct reply *reply, bool unsure)
+{
+	struct latch_request *a, *next;
+
+	assert(reply->type == REPLY_ERROR);
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
+		if (unsure || !a->unsure)
+			answer(core, a, reply);
+	}
+	while ((a = TAILQ_FIRST(&l->requests[LATCH_REQUEST_WAITS])) != NULL)
+		answer(core, a, reply);
+}
+
+/* ---- asking the master ---- */
+
+/* Until when the master may carry out this SET, µs by its clock. A latch that was set and has ended must not
+ * come back: this is never after the end of the LEASE, by either clock. False: the LEASE is over here. */
+static bool
+set_deadline(const struct core *core, const struct master *m, struct latch_request *a, int64_t *deadline_us)
+{
+	int64_t most_ms = master_patience_ms(core), left_ms = a->ends_ms - core->now.ms;
+
+	if (a->ends_ms != TIMER_NEVER && left_ms < most_ms)
+		most_ms = left_ms;
+	if (most_ms <= 0)
+		return false;
+	/* The clock of the master may be set forward between two calls. */
+	if (a->ends_ms != TIMER_NEVER && (a->until_us == 0 || a->memory != m->incarnation))
+		a->until_us = master_time_us(core, m, left_ms);
+	*deadline_us = master_time_us(core, m, most_ms);
+	if (a->until_us != 0 && a->until_us < *deadline_us)
+		*deadline_us = a->until_us;
+	return true;
+}
+
+/* The call of a SET or DOWN leaves. */
+static void
+request_send(struct core *core, struct latch_request *a)
 {
 	struct master *m = master_of(core);
+	bool set = a->kind == LATCH_REQUEST_SET;
+	int64_t deadline_us = 0;
 
-	/* A DOWN that may have been carried out stays meant for the same latch. */
-	if (!a->unsure)
-		a->id = l->id;
-	if (!latch_request_send(core, a, m->incarnation))
+	if (set && !set_deadline(core, m, a, &deadline_us)) {
+		answer_refusal(core, a);
 		return;
+	}
+	/* A DOWN that may have been carried out stays meant for the same latch. */
+	if (!set && !a->unsure)
+		a->id = a->latch->id;
+	a->attempt = core_attempt(core);
+	a->memory = m->incarnation;
+	HASH_ADD(hh, core->families->requests, attempt, sizeof(a->attempt), a);
+	if (a->hh.tbl == NULL)
+		return; /* out of memory: the vote would find no request */
+	request_move(a, LATCH_REQUEST_SENT);
 	master_call(core, &(struct call){.op = CALL_LATCH,
-				  .latch_op = LATCH_OP_DOWN,
-				  .link = l->link,
+				  .latch_op = set ? LATCH_OP_SET : LATCH_OP_DOWN,
+				  .link = a->latch->link,
 				  .attempt = a->attempt,
 				  .incarnation = m->incarnation,
-				  .name = l->name,
+				  .name = a->latch->name,
 				  .latch = a->id,
 				  .steps = a->steps,
-				  .session = a->session,
+				  .ttl_ms = a->ends_ms == TIMER_NEVER ? 0 : a->ends_ms - core->now.ms,
+				  .deadline_us = deadline_us,
+				  .session = set ? 0 : a->session,
 				  .tag = a->tag});
 }
 
 static void
-call_refresh(struct core *core, struct latch *l)
+latch_refresh(struct core *core, struct latch *l)
 {
 	struct master *m = master_of(core);
 
@@ -262,15 +470,13 @@ latch_send(struct core *core, struct latch *l)
 	struct latch_request *a, *next;
 
 	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
-		if (a->kind == LATCH_REQUEST_SET)
-			call_set(core, l, a);
-		else if (a->kind == LATCH_REQUEST_DOWN && (a->unsure || known))
-			call_down(core, l, a);
+		if (a->kind == LATCH_REQUEST_SET || (a->kind == LATCH_REQUEST_DOWN && (a->unsure || known)))
+			request_send(core, a);
 		else
 			refresh = true;
 	}
 	if (refresh && l->refresh == 0)
-		call_refresh(core, l);
+		latch_refresh(core, l);
 }
 
 /* After an error: when to try again. False: there was no error. */
@@ -322,8 +528,8 @@ latch_end(struct core *core, struct latch *l)
 	struct reply refusal;
 
 	latch_say_single(core, &refusal);
-	latch_requests_answer_all(core, l, &refusal, true);
-	if (latch_requests_none(l))
+	answer_all(core, l, &refusal, true);
+	if (latch_unused(l))
 		latch_forget(core, l);
 	else
 		timer_cancel(&core->timers, &l->timer);
@@ -342,14 +548,60 @@ latch_schedule(struct core *core, struct latch *l)
 	if (usable && core->now.ms >= l->again_at_ms)
 		latch_send(core, l);
 	else if (!usable && !majority_near(core, l->link))
-		latch_requests_refuse(core, l);
-	if (latch_requests_none(l))
+		refuse_due(core, l);
+	if (latch_unused(l))
 		latch_rest(core, l);
 	else
 		latch_arm(core, l, usable);
 }
 
 /* ---- what the master said ---- */
+
+/* What the latch says is the answer of a request that came before, unless this waits on, or is to be sent. */
+static void
+request_hear(struct core *core, struct latch_request *a)
+{
+	const struct latch *l = a->latch;
+	bool there = l->id != 0 && !l->lost, await = a->kind == LATCH_REQUEST_AWAIT;
+	bool ended = a->id != 0 && a->id != l->id && (await || a->unsure);
+
+	if (a->kind == LATCH_REQUEST_SET || (a->kind == LATCH_REQUEST_DOWN && there))
+		return;
+	if (l->lost || ended) {
+		answer_lost(core, a, l->lost || a->memory != l->memory);
+	} else if (a->kind == LATCH_REQUEST_DOWN) {
+		answer_error(core, a, CODE_ERR, "no such latch: LATCH name SET n first");
+	} else if (there && (l->left == 0 || !await)) {
+		answer_int(core, a, l->left);
+	} else if (a->once) {
+		answer_null(core, a);
+	} else {
+		a->id = l->id;
+		a->memory = l->memory;
+		if (a->stage != LATCH_REQUEST_WAITS)
+			request_move(a, LATCH_REQUEST_WAITS);
+	}
+}
+
+/* The latch is as *l says, and was so at a moment after the call with this attempt number left. Answers each
+ * request that came before that call, if this is an answer to it. news: the latch has opened, has ended, or
+ * is another latch than before. */
+static void
+requests_hear(struct core *core, struct latch *l, uint64_t attempt, bool news)
+{
+	struct latch_request *a, *next;
+
+	/* Waiting requests first: due ones join them below. */
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_WAITS], in_stage, next) {
+		if (!news)
+			break;
+		request_hear(core, a);
+	}
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
+		if (a->since < attempt)
+			request_hear(core, a);
+	}
+}
 
 /* When the latch has ended there, by our clock, a little late. A foreign key may live longer than any LEASE
  * may be; then this is soon enough to refresh again. */
@@ -379,7 +631,7 @@ latch_learn(struct core *core, struct latch *l, const struct vote *vote, uint64_
 	l->lost = false;
 	if (l->left == 0 && !was_open)
 		emit_latch_note(core, NOTE_LATCH_OPENED, l, 0, -1, NULL);
-	latch_requests_hear(core, l, vote->attempt, !known || (l->left == 0 && !was_open));
+	requests_hear(core, l, vote->attempt, !known || (l->left == 0 && !was_open));
 }
 
 /* There is no latch that counts. There was one before the memory changed if the master, or this daemon, still
@@ -401,18 +653,23 @@ latch_learn_none(struct core *core, struct latch *l, const struct vote *vote, ui
 		emit_latch_note(core, NOTE_LATCH_LOST, l, 0, -1,
 			"the master restarted or was replaced, and may lack what was counted");
 	l->lost = forgotten;
-	latch_requests_hear_none(core, l, vote->attempt, forgotten);
+	requests_hear(core, l, vote->attempt, true);
 }
 
 static void
 latch_hear(struct core *core, struct latch *l, const struct vote *vote, uint64_t memory)
 {
-	if (vote->outcome == OUTCOME_YES)
+	struct reply wrong;
+
+	if (vote->outcome == OUTCOME_YES) {
 		latch_learn(core, l, vote, memory);
-	else if (vote->outcome == OUTCOME_NO)
+	} else if (vote->outcome == OUTCOME_NO) {
 		latch_learn_none(core, l, vote, memory);
-	else
-		latch_requests_hear_wrong_kind(core, l);
+	} else {
+		reply_error(&wrong, CODE_WRONGKIND,
+			"the key of this latch at the master holds something that is no latch");
+		answer_all(core, l, &wrong, true);
+	}
 }
 
 static void
@@ -422,51 +679,48 @@ refresh_vote(struct core *core, struct latch *l, const struct vote *vote)
 	if (!latch_error(core, l, vote->outcome))
 		latch_hear(core, l, vote, l->refresh_memory);
 	else if (vote->outcome == OUTCOME_ERROR)
-		latch_requests_refuse(core, l);
+		refuse_due(core, l);
 }
 
 /* The latch is as the vote says after the call, which was carried out if it is the latch that was meant. */
 static void
-latch_request_done(struct core *core, struct latch_request *a, const struct vote *vote)
+request_done(struct core *core, struct latch_request *a, const struct vote *vote)
 {
-	struct latch *l = a->latch;
-	bool meant = vote->latch.id == a->id;
+	const struct latch *l = a->latch;
+	bool set = a->kind == LATCH_REQUEST_SET, meant = vote->latch.id == a->id;
 
-	if (a->kind == LATCH_REQUEST_SET && meant)
-		latch_quota_seen(core, a->id, ends_at(core, vote->latch.ttl_ms));
-	else if (a->kind == LATCH_REQUEST_SET)
-		latch_quota_drop(core, a->id);
-	if (a->kind == LATCH_REQUEST_SET && meant)
+	if (set)
+		a->unsure = meant;
+	if (set && meant)
 		emit_latch_note(core, NOTE_LATCH_SET, l, a->session, vote->latch.ttl_ms, NULL);
 	if (a->conn == NULL)
 		return;
-	if (a->kind == LATCH_REQUEST_SET)
-		latch_request_answer_int(core, a, meant);
-	else if (meant)
-		latch_request_answer_int(core, a, vote->latch.left);
+	if (set || meant)
+		answer_int(core, a, set ? meant : vote->latch.left);
 	else if (a->unsure)
-		latch_request_answer_lost(core, a, l->memory != a->memory);
+		answer_lost(core, a, l->memory != a->memory);
 	/* Else nothing was done, because the latch that was meant had ended: the request is sent again, for
 	 * this one. */
 }
 
+/* The vote for its call. The request is due again; one without a connection ends. */
 static void
-latch_request_vote(struct core *core, struct latch_request *a, const struct vote *vote)
+request_vote(struct core *core, struct latch_request *a, const struct vote *vote)
 {
 	struct latch *l = a->latch;
-	bool orphan = a->conn == NULL;
+	bool failed = latch_error(core, l, vote->outcome), orphan = a->conn == NULL;
 
-	assert(a->attempt == vote->attempt && a->stage == LATCH_REQUEST_DUE);
 	a->unsure |= vote->outcome == OUTCOME_UNKNOWN;
-	if (!latch_error(core, l, vote->outcome)) {
-		if (vote->outcome == OUTCOME_YES)
-			latch_request_done(core, a, vote);
-		latch_hear(core, l, vote, a->memory);
-	} else if (vote->outcome == OUTCOME_ERROR && a->conn != NULL) {
-		latch_request_answer_refusal(core, a);
-	}
+	HASH_DELETE(hh, core->families->requests, a);
+	request_move(a, LATCH_REQUEST_DUE);
+	if (vote->outcome == OUTCOME_YES)
+		request_done(core, a, vote);
+	else if (vote->outcome == OUTCOME_ERROR && !orphan)
+		answer_refusal(core, a);
 	if (orphan)
-		latch_request_forgo(core, a);
+		request_end(core, a);
+	if (!failed)
+		latch_hear(core, l, vote, a->memory);
 }
 
 /* ---- events ---- */
@@ -515,7 +769,7 @@ latch_begin(struct core *core, struct conn *conn, const struct command *c)
 	if (wait_ms == COMMAND_WAIT_RULE)
 		wait_ms = rules_find(&core->leases->rules, c->name)->wait_ms;
 	l = latch_get(core, c->name);
-	if (l == NULL || latch_request_add(core, l, conn, c, wait_ms) == NULL)
+	if (l == NULL || !request_add(core, l, conn, c, wait_ms))
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 	else
 		latch_busy(core, l);
@@ -527,10 +781,21 @@ latch_begin(struct core *core, struct conn *conn, const struct command *c)
 static void
 latch_finish(struct core *core, struct conn *conn)
 {
-	if (conn->latch_request == NULL)
+	struct latch_request *a = conn->latch_request;
+	int64_t once_ms = queue_once_until(core);
+
+	if (a == NULL)
 		return;
-	latch_request_make_once(core, conn->latch_request);
-	latch_schedule(core, conn->latch_request->latch);
+	if (!a->once) {
+		assert(a->kind == LATCH_REQUEST_AWAIT && a->latch->patient > 0);
+		a->latch->patient--;
+		a->once = true;
+		a->since = core->attempts;
+		request_move(a, LATCH_REQUEST_DUE);
+		if (once_ms < timer_at(&core->timers, &a->timer))
+			timer_arm(&core->timers, &a->timer, once_ms);
+	}
+	latch_schedule(core, a->latch);
 }
 
 void
@@ -540,7 +805,7 @@ latch_close(struct core *core, struct conn *conn)
 
 	if (a == NULL)
 		return;
-	latch_request_leave(core, a);
+	request_leave(core, a);
 	latch_schedule(core, a->latch);
 }
 
@@ -548,14 +813,17 @@ void
 latch_vote(struct core *core, const struct vote *vote)
 {
 	struct latch *l = latch_find(core, vote->name);
-	struct latch_request *a = latch_request_take(core, vote->attempt);
+	struct latch_request *a;
 
 	if (l == NULL)
 		return; /* the answer to a refresh that is no longer needed */
-	if (a != NULL)
-		latch_request_vote(core, a, vote);
-	else if (l->refresh == vote->attempt)
+	if (l->refresh == vote->attempt) {
 		refresh_vote(core, l, vote);
+	} else {
+		HASH_FIND(hh, core->families->requests, &vote->attempt, sizeof(vote->attempt), a);
+		if (a != NULL)
+			request_vote(core, a, vote);
+	}
 	latch_schedule(core, l);
 }
 
@@ -586,23 +854,13 @@ latch_retry_all(struct core *core)
 }
 
 void
-latch_refuse_all(struct core *core)
-{
-	struct latch *l, *next;
-
-	assert(core->settings.masters > 1);
-	HASH_ITER (hh, core->families->latches, l, next)
-		latch_schedule(core, l);
-}
-
-void
 latch_drain(struct core *core, const struct reply *refusal)
 {
 	struct latch *l, *next;
 
 	assert(core->drain == DRAIN_ENDS && refusal->type == REPLY_ERROR);
 	HASH_ITER (hh, core->families->latches, l, next) {
-		latch_requests_answer_all(core, l, refusal, false);
+		answer_all(core, l, refusal, false);
 		latch_schedule(core, l);
 	}
 }
@@ -620,10 +878,10 @@ latch_request_timer(struct core *core, struct latch_request *a)
 	struct latch *l = a->latch;
 	struct reply why;
 
-	latch_request_refusal(core, a, &why);
+	request_refusal(core, a, &why);
 	if (quorum_puts_off(core, &a->timer, &why))
 		return;
-	latch_request_answer(core, a, &why);
+	answer(core, a, &why);
 	latch_schedule(core, l);
 }
 

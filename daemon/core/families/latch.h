@@ -4,6 +4,11 @@
  *     LATCH ──▶ request ──┬─ SET, DOWN: a call for each ───────▶ master ──vote──▶ learned ──▶ answers
  *                         └─ AWAIT, COUNT: one refresh ─────▶
  *
+ *     a request:  ──▶ DUE ──┬── SET, DOWN ──▶ SENT ──┬─▶ answer
+ *                      ▲    ├── COUNT ───────────────┤
+ *                      │    └── AWAIT ──▶ WAITS ─────┘
+ *                      └─ unanswered, late, meant for another latch
+ *
  * What a client may rely on:
  *
  * - DOWN counts once for its session and tag, as the most they have reported, however often it is sent or
@@ -23,6 +28,9 @@
  * - Latches need a single master. When it becomes one of several, latches no longer count.
  * - While the master is away, SET, DOWN, COUNT and AWAIT WAIT 0 are refused as LOCK WAIT 0 is, and AWAIT
  *   waits.
+ * - Each request gets exactly one answer, unless its connection ends first. A call that has been sent goes on
+ *   without its request: one that is answered or loses its connection while it is SENT stays until its vote
+ *   has come.
  *
  * Messages (EVENT_LATCH) are hints: a waiting AWAIT has the master asked again within a second in any case.
  */
@@ -32,6 +40,7 @@
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lock/family.h"
 
@@ -43,9 +52,7 @@
 struct command;
 struct conn;
 struct core;
-struct master;
 struct reply;
-struct user;
 struct vote;
 
 TAILQ_HEAD(latch_list, latch);
@@ -115,13 +122,21 @@ struct latch {
 	char bytes[];
 };
 
+/* Whether this daemon knows of a latch at the master, or a client asks for one. */
+bool latch_known(const struct core *core);
 /* The latch of this name; NULL: none is known. */
 struct latch *latch_find(const struct core *core, struct slice name);
+/* No request is about it. */
+bool latch_unused(const struct latch *l);
 
 /* One of which nothing is known yet. NULL: out of memory. */
 struct latch *latch_new(struct core *core, struct slice name) __attribute__((warn_unused_result));
 /* No request is about it: it is the last of the idle ones. */
 void latch_idle(struct core *core, struct latch *l);
+/* Takes a copy of this request about the latch, for the connection, with a tag of its own. Its timer has to
+ * be armed. NULL: out of memory. */
+struct latch_request *latch_request_put(struct core *core, struct latch *l, struct conn *conn,
+	const struct latch_request *what) __attribute__((warn_unused_result));
 
 /* LATCH SET, DOWN, AWAIT, COUNT: answers now or later. */
 void latch_begin(struct core *core, struct conn *conn, const struct command *command);
@@ -132,11 +147,9 @@ void latch_close(struct core *core, struct conn *conn);
 void latch_vote(struct core *core, const struct vote *vote);
 /* The master says that something has happened to the latch of this name. */
 void latch_wake(struct core *core, struct slice name);
-/* A master's state changed: asks again for all that wait. */
+/* A master's state changed: asks again for all that wait. If there are several masters from now on, there are
+ * no latches: refuses requests, also waiting ones; calls under way may still be confirmed. */
 void latch_retry_all(struct core *core);
-/* There are several masters from now on, and no latches: refuses requests about latches, also waiting ones;
- * calls under way may still be confirmed. */
-void latch_refuse_all(struct core *core);
 /* Shutdown: refuses waiting requests; calls under way may still be confirmed. */
 void latch_drain(struct core *core, const struct reply *refusal);
 

@@ -18,28 +18,6 @@
 #define DAY_MS          86400000 /* lifetime of an unused latch without LEASE, as in lua/latch.lua */
 #define STEPS_OF_A_UNIT 100
 
-struct latch_quota *
-latch_quota_find(const struct core *core, uint64_t latch)
-{
-	struct latch_quota *found;
-
-	HASH_FIND(hh, core->families->latch_quotas, &latch, sizeof(latch), found);
-	return found;
-}
-
-static bool
-latch_quota_add(struct core *core, struct latch_quota *latch_quota)
-{
-	HASH_ADD(hh, core->families->latch_quotas, latch, sizeof(latch_quota->latch), latch_quota);
-	return latch_quota->hh.tbl != NULL;
-}
-
-static void
-latch_quota_remove(struct core *core, struct latch_quota *latch_quota)
-{
-	HASH_DELETE(hh, core->families->latch_quotas, latch_quota);
-}
-
 int64_t
 latch_quota_cost(int64_t steps)
 {
@@ -47,13 +25,13 @@ latch_quota_cost(int64_t steps)
 	return (steps + STEPS_OF_A_UNIT - 1) / STEPS_OF_A_UNIT;
 }
 
-static void
-latch_quota_end(struct core *core, struct latch_quota *m)
+struct latch_quota *
+latch_quota_find(const struct core *core, uint64_t latch)
 {
-	timer_cancel(&core->timers, &m->timer);
-	latch_quota_remove(core, m);
-	user_latch_leave(core, m->user, m->cost);
-	free(m);
+	struct latch_quota *found;
+
+	HASH_FIND(hh, core->families->latch_quotas, &latch, sizeof(latch), found);
+	return found;
 }
 
 struct latch_quota *
@@ -68,11 +46,12 @@ latch_quota_new(struct core *core, struct user *user, uint64_t latch, int64_t co
 	m->user = user;
 	m->cost = cost;
 	timer_init(&m->timer, TIMER_LATCH_QUOTA);
-	if (!latch_quota_add(core, m)) {
+	HASH_ADD(hh, core->families->latch_quotas, latch, sizeof(m->latch), m);
+	if (m->hh.tbl == NULL) {
 		free(m);
 		return NULL;
 	}
-	user_latch_enter(user, m->cost);
+	user_latch_enter(user, cost);
 	return m;
 }
 
@@ -111,15 +90,6 @@ latch_quota_drop(struct core *core, uint64_t latch)
 }
 
 void
-latch_quota_forgo(struct core *core, uint64_t latch)
-{
-	struct latch_quota *m = latch_quota_find(core, latch);
-
-	if (m != NULL && !m->seen)
-		latch_quota_end(core, m);
-}
-
-void
 latch_quota_remember(struct core *core, uint64_t memory)
 {
 	struct latch_quota *m, *next;
@@ -134,9 +104,12 @@ latch_quota_remember(struct core *core, uint64_t memory)
 }
 
 void
-latch_quota_timer(struct core *core, struct latch_quota *m)
+latch_quota_end(struct core *core, struct latch_quota *m)
 {
-	latch_quota_end(core, m);
+	timer_cancel(&core->timers, &m->timer);
+	HASH_DELETE(hh, core->families->latch_quotas, m);
+	user_latch_leave(core, m->user, m->cost);
+	free(m);
 }
 
 void
@@ -144,8 +117,9 @@ latch_quota_free_all(struct core *core)
 {
 	struct latch_quota *m, *next;
 
+	/* No timer is cancelled: others are of objects that are freed by now. */
 	HASH_ITER (hh, core->families->latch_quotas, m, next) {
-		latch_quota_remove(core, m);
+		HASH_DELETE(hh, core->families->latch_quotas, m);
 		free(m);
 	}
 }

@@ -45,14 +45,14 @@ bool latch_quota_begin(struct core *core, struct user *user, uint64_t latch, int
 	__attribute__((warn_unused_result));
 /* The master has the latch, at least until then. */
 void latch_quota_seen(struct core *core, uint64_t latch, int64_t ends_ms);
-/* The master has no such latch; and: the latch was not made, unless the master has been seen to have it. */
+/* The master has no such latch. */
 void latch_quota_drop(struct core *core, uint64_t latch);
-void latch_quota_forgo(struct core *core, uint64_t latch);
-
 /* The master's memory may have changed. */
 void latch_quota_remember(struct core *core, uint64_t memory);
 
-void latch_quota_timer(struct core *core, struct latch_quota *m);
+/* It counts no longer; also its timer. */
+void latch_quota_end(struct core *core, struct latch_quota *m);
+/* For core_free(). */
 void latch_quota_free_all(struct core *core);
 
 #endif

@@ -6,7 +6,7 @@
  *
  * A conn is a connection, and its session is the client that it speaks for. A resource is a name that a
  * session here holds or waits for, or of which this daemon has a lease. There may be millions that are only
- * held, so what these need is kept small. A latch is here while a request asks about it (latch_request), and
+ * held, so what these need is kept small. A latch is here while a request asks about it (latch.h), and
  * for some time afterwards. An object that ends goes to the freelist and is not freed at once: actions may
  * point into it until the next step.
  */

@@ -10,7 +10,6 @@
 #include "daemon/core/families/guest.h"
 #include "daemon/core/families/latch.h"
 #include "daemon/core/families/latch_quota.h"
-#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/persist/state.h"
 #include "daemon/core/session/conn.h"
@@ -73,7 +72,7 @@ save_latch(struct core *core, struct record *r, struct latch *l)
 {
 	struct latch_request *a;
 
-	assert(l->idle == latch_requests_none(l));
+	assert(l->idle == latch_unused(l));
 	assert(l->refresh == 0 && TAILQ_EMPTY(&l->requests[LATCH_REQUEST_SENT]));
 	record_begin(r, RECORD_LATCH);
 	state_name(r, &l->name);

@@ -14,7 +14,6 @@
 #include "daemon/core/families/families.h"
 #include "daemon/core/families/latch.h"
 #include "daemon/core/families/latch_quota.h"
-#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
@@ -449,7 +448,7 @@ static void
 check_latch_requests(struct check *c, const struct core *core, const struct latch *l,
 	enum latch_request_stage stage, struct core_counts *seen, size_t *patient)
 {
-	const struct latch_request *a;
+	const struct latch_request *a, *found;
 
 	TAILQ_FOREACH (a, &l->requests[stage], in_stage) {
 		HOLDS(c, a->latch == l && a->stage == stage && l->name.n > 0);
@@ -459,7 +458,8 @@ check_latch_requests(struct check *c, const struct core *core, const struct latc
 		HOLDS(c, a->conn == NULL || timer_is_armed(&a->timer) || a->kind == LATCH_REQUEST_AWAIT);
 		HOLDS(c, stage != LATCH_REQUEST_SENT || a->kind == LATCH_REQUEST_SET ||
 				 a->kind == LATCH_REQUEST_DOWN);
-		HOLDS(c, stage != LATCH_REQUEST_SENT || latch_request_find(core, a->attempt) == a);
+		HASH_FIND(hh, core->families->requests, &a->attempt, sizeof(a->attempt), found);
+		HOLDS(c, (found == a) == (stage == LATCH_REQUEST_SENT));
 		HOLDS(c, stage != LATCH_REQUEST_WAITS || (a->kind == LATCH_REQUEST_AWAIT && !a->once));
 		*patient += a->conn != NULL && !a->once;
 		seen->requests += a->conn != NULL;
@@ -475,7 +475,7 @@ check_latch(struct check *c, const struct core *core, const struct latch *l, str
 		check_latch_requests(c, core, l, (enum latch_request_stage)stage, seen, &patient);
 	HOLDS(c, patient == l->patient);
 	HOLDS(c, l->id == 0 || l->lost || (l->set > 0 && l->left >= 0 && l->left <= l->set));
-	HOLDS(c, l->idle == latch_requests_none(l));
+	HOLDS(c, l->idle == latch_unused(l));
 	HOLDS(c, !l->idle || (l->id != 0 && timer_at(&core->timers, &l->timer) == l->ends_ms));
 	/* A waiting AWAIT has a refresh under way, a timer, or is notified of the master's return. */
 	HOLDS(c, patient == 0 || l->refresh != 0 || timer_is_armed(&l->timer) ||

@@ -12,7 +12,6 @@
 #include "daemon/core/families/families.h"
 #include "daemon/core/families/guest.h"
 #include "daemon/core/families/latch.h"
-#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
@@ -577,7 +576,7 @@ view_latch(const struct latch *l, int64_t now_ms, struct latch_view *out)
 {
 	bool there = l->id != 0 && !l->lost && now_ms < l->ends_ms;
 
-	assert(l->idle == latch_requests_none(l));
+	assert(l->idle == latch_unused(l));
 	*out = (struct latch_view){
 		.name = l->name, .state = l->lost ? "lost" : "unset", .waiters = l->patient};
 	if (there) {

@@ -13,7 +13,6 @@
 #include "daemon/core/families/families.h"
 #include "daemon/core/families/latch.h"
 #include "daemon/core/families/latch_quota.h"
-#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"

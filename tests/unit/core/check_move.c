@@ -5,7 +5,6 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/families/latch.h"
-#include "daemon/core/families/latch_request.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
@@ -606,6 +605,8 @@ START_TEST(latches_end_with_the_single_master)
 	by_hand(&w);
 	masters_resize(w.core, 3);
 	reconfigure(w.core);
+	ck_assert(w.core->retry);
+	latch_retry_all(w.core);
 	w.core->actions = NULL;
 	ck_assert_uint_eq(w.actions.n, 1);
 	ck_assert_int_eq(w.actions.list[0].type, ACTION_REPLY);
