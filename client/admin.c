@@ -300,7 +300,7 @@ task_loglevel(const struct options *o, const struct address *a)
 			&wire, o->name == NULL ? 2 : 3, (const char *const[]){"LOG", "LEVEL", o->name});
 		answer = wire_answer(&wire);
 		if (answer == NULL || (answer->type != ANSWER_TEXT && answer->type != ANSWER_STATUS)) {
-			status = take_refusal(&wire, answer, "cannot look at the level of the log");
+			status = take_refusal(&wire, answer, "cannot read the level of the log");
 		} else if (answer->type == ANSWER_TEXT && o->json) {
 			status = json_output_print("{s:o}", "level", json_output_text(answer->text));
 		} else if (answer->type == ANSWER_TEXT) {

@@ -269,7 +269,7 @@ ls_grouped(const struct options *o, const struct address *a)
 		/* A list that was cut is not asked for again. */
 		whole = whole && read_all(&pages, &wire, "LOCKS", o, &parties, parties_hold);
 		status = pages.begun ? parties_print(&parties, o, &pages)
-				     : take_refusal(&wire, pages.answer, "cannot look");
+				     : take_refusal(&wire, pages.answer, "cannot list");
 		if (pages.begun && status == STATUS_DONE && !whole) {
 			status = list_report_error(&pages, parties.n, -1);
 		}

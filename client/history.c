@@ -171,7 +171,7 @@ task_history(const struct options *o, const struct address *a)
 			history.holds = history_ask(&history, &wire, true, &answer);
 		}
 		status = history.holds != NULL ? history_print(&history)
-					       : take_refusal(&wire, answer, "cannot look");
+					       : take_refusal(&wire, answer, "cannot read the history");
 	}
 	wire_close(&wire);
 	return status;

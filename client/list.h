@@ -46,7 +46,7 @@ struct pages {
 	struct answer pairs[2 * PAGES_KEYS_MAX];
 };
 
-/* words: the request, kept by reference. HELLO has been answered. Sends nothing yet. */
+/* words: the request, held by reference. HELLO has been answered. Sends nothing yet. */
 void pages_begin(struct pages *pages, struct wire *w, size_t n, const char *const *words);
 
 /* Asks for the lists of all daemons, or if the daemon refuses that, for its own. Before the first page. */

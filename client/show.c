@@ -106,7 +106,7 @@ listing_run(struct listing *listing, const struct address *a, size_t n, const ch
 			}
 		}
 		status = pages.begun ? list_print(listing, &list, &pages, most)
-				     : take_refusal(&wire, pages.answer, "cannot look");
+				     : take_refusal(&wire, pages.answer, "cannot list");
 	}
 	wire_close(&wire);
 	return status;
@@ -593,7 +593,7 @@ task_show(const struct options *o, const struct address *a)
 			printed = show_next(&showing, o, lock, first, pages.whole);
 		}
 		status = pages.begun ? show_end(&showing, o, &pages, printed)
-				     : take_refusal(&wire, pages.answer, "cannot look");
+				     : take_refusal(&wire, pages.answer, "cannot inspect");
 	}
 	wire_close(&wire);
 	wire_close(&side);

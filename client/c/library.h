@@ -58,8 +58,8 @@ struct part {
 	bool begun;         /* LOCK was sent */
 	bool repeated;      /* LOCK was sent more than once */
 	bool sure;          /* the grant or CHECK has told a deadline */
-	int64_t look_ms;    /* WAITS: when to ask for the holder of the name */
-	bool looks;         /* that is under way */
+	int64_t inspect_ms; /* WAITS: when to ask for the holder of the name */
+	bool inspects;      /* that is under way */
 	int64_t base;       /* the position of its queue's front, as the daemon says */
 	int64_t late_ms; /* WAITS: when the wait timed out, and the daemon was asked for the holder; 0: it has
 			    not */

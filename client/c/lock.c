@@ -29,7 +29,7 @@
 #define OWNER_MAX_BYTES 96
 #define PERMITS_MAX     10000
 #define FAULT_MAX       400
-#define CLOSED_MS       50 /* between two looks at a lock whose descriptor the program has closed */
+#define CLOSED_MS       50 /* between two checks of a lock whose descriptor the program has closed */
 
 /* ---- the state ---- */
 

@@ -6,10 +6,10 @@
  *     NEW ──its turn──▶ WAITS ──granted──▶ HELD ──given back─────────▶ ENDS ──UNLOCK is answered──▶ DONE
  *                         └────────────── failed, or given up ──────────▲
  *
- * After a lost connection the request of the state is sent again: LOCK has its old place in the queue, CHECK
- * tells whether the hold is still there, UNLOCK gives it back. A LOCK that was answered twice counts twice,
- * so UNLOCK is repeated until nothing is left. For a broken lock it has the token, and so lets the name pass
- * on at once: it must not come before the program has ended its work.
+ * After a lost connection the request of the state is sent again: LOCK has its old position in the queue,
+ * CHECK tells whether the hold is still there, UNLOCK gives it back. A LOCK that was answered twice counts
+ * twice, so UNLOCK is repeated until nothing is left. For a broken lock it has the token, and so lets the
+ * name pass on at once: it must not come before the program has ended its work.
  */
 #include "client/c/part.h"
 
@@ -422,7 +422,7 @@ part_cut(struct part *part, int64_t now_ms)
 {
 	part->sent = false;
 	part->due_ms = 0;
-	part->looks = false;
+	part->inspects = false;
 	part->late_ms = 0;
 	if (part->state == PART_HELD && part->sure) {
 		deadline_cut(&part->deadline, now_ms);

@@ -121,21 +121,21 @@ queue_bound(struct part *part, int64_t wait_ms)
 }
 
 int64_t
-queue_place(const struct part *part)
+queue_position(const struct part *part)
 {
 	const struct part *other;
-	int64_t place = 0;
+	int64_t position = 0;
 
 	if (!part->behind) {
 		return 0;
 	}
 	TAILQ_FOREACH (other, &part->queue->behind, next_behind) {
-		place++;
+		position++;
 		if (other == part) {
 			break;
 		}
 	}
-	return place;
+	return position;
 }
 
 struct part *

@@ -26,7 +26,7 @@ void queue_step_out(struct part *part);
 void queue_bound(struct part *part, int64_t wait_ms);
 
 /* How many parts are before this one behind the front, and itself; 0: it is the front. */
-int64_t queue_place(const struct part *part);
+int64_t queue_position(const struct part *part);
 
 /* The next part behind that of the same queue; of a front the first; NULL: there is none. */
 struct part *queue_next(const struct part *part);

@@ -25,13 +25,13 @@
 
 #define FIRST_MS 1000 /* a wait that is shorter is no news */
 #define EVERY_MS 5000
-#define TOGETHER 100 /* looks that are due so soon are done at once */
+#define TOGETHER 100 /* questions that are due so soon are done at once */
 #define WAITERS  "100"
 
 void
 seen_begin(struct part *part, int64_t now_ms)
 {
-	part->look_ms = now_ms + FIRST_MS;
+	part->inspect_ms = now_ms + FIRST_MS;
 }
 
 static bool
@@ -43,15 +43,15 @@ seen_is_wanted(const struct part *part)
 int64_t
 seen_next(const struct part *part)
 {
-	bool waits = part->state == PART_WAITS && part->late_ms == 0 && !part->looks;
+	bool waits = part->state == PART_WAITS && part->late_ms == 0 && !part->inspects;
 
-	return waits && seen_is_wanted(part) ? part->look_ms : INT64_MAX;
+	return waits && seen_is_wanted(part) ? part->inspect_ms : INT64_MAX;
 }
 
 static void
 seen_ask(struct part *part, int64_t now_ms)
 {
-	part->looks = true;
+	part->inspects = true;
 	engine_ask(part->lock->hf, part, ASKED_INSPECT, 4,
 		(const char *const[]){"INSPECT", part->name, "COUNT", WAITERS}, now_ms);
 }
@@ -60,7 +60,7 @@ void
 seen_late(struct part *part, int64_t now_ms)
 {
 	part->late_ms = now_ms;
-	if (!part->looks) {
+	if (!part->inspects) {
 		seen_ask(part, now_ms);
 	}
 }
@@ -135,7 +135,7 @@ seen_waits(struct part *part, const struct holdfast_holder *holder, int64_t posi
 {
 	struct holdfast_lock *lock = part->lock;
 
-	part->look_ms = now_ms + EVERY_MS;
+	part->inspect_ms = now_ms + EVERY_MS;
 	lock->holder = *holder;
 	lock->position = position;
 	seen_tell(lock->hf, part, HOLDFAST_WAITS, now_ms - lock->begun_ms, "");
@@ -164,16 +164,16 @@ seen_step(struct part *part, int64_t now_ms)
 static void
 seen_holder(struct part *part, const struct holdfast_holder *holder, int64_t now_ms)
 {
-	int64_t place = queue_place(part);
+	int64_t position = queue_position(part);
 	struct part *other;
 
 	if (part->late_ms > 0) {
 		part_timeout(part, holder);
 		return;
 	}
-	for (other = part; other != NULL; other = queue_next(other), place++) {
-		if (seen_is_wanted(other) && other->look_ms <= now_ms + TOGETHER) {
-			seen_waits(other, holder, part->base > 0 ? part->base + place : 0, now_ms);
+	for (other = part; other != NULL; other = queue_next(other), position++) {
+		if (seen_is_wanted(other) && other->inspect_ms <= now_ms + TOGETHER) {
+			seen_waits(other, holder, part->base > 0 ? part->base + position : 0, now_ms);
 		}
 	}
 }
@@ -183,7 +183,7 @@ seen_answer(struct part *part, enum asked what, const struct answer *answer, int
 {
 	struct holdfast_holder holder = {.uid = -1};
 
-	part->looks = false;
+	part->inspects = false;
 	if (part->state != PART_WAITS) {
 		return;
 	}
@@ -191,7 +191,7 @@ seen_answer(struct part *part, enum asked what, const struct answer *answer, int
 		part->base = position_read(part, answer);
 		if (!is_map(answer_get(answer, "holder"))) {
 			/* A daemon that waits no more has forgotten which one has the name. */
-			part->looks = true;
+			part->inspects = true;
 			engine_ask(part->lock->hf, part, ASKED_FLEET, 3,
 				(const char *const[]){"INSPECT", part->name, "FLEET"}, now_ms);
 			return;

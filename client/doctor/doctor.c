@@ -215,7 +215,7 @@ check_refusal(struct doctor *d, const struct answer *answer)
 		: code == CODE_NOPERM
 			? "add what the text names to `may:` of this user in holdfast.yml, then: "
 			  "systemctl reload holdfastd"
-			: "do what the text says, and look again");
+			: "do what the text says, and check again");
 }
 
 /* ---- the daemon ---- */
@@ -494,7 +494,7 @@ check_processes(struct doctor *d, struct wire *w)
 		: says(answer->text, "/proc hides")
 			? "give the daemon a /proc of its own PID namespace, without hidepid"
 		: says(answer->text, "LIMIT") ? limit_mend(answer->text, &run)
-					      : "do what the text says, and look again");
+					      : "do what the text says, and check again");
 }
 
 /* ---- the fleet ---- */
@@ -640,9 +640,10 @@ check_fleet(struct doctor *d, const struct answer *answer)
 		tell(d, GRADE_WARNING, "fleet",
 			"which other daemons share the masters is not known: no master has answered",
 			"show, ls and break may leave out what other hosts hold",
-			d->masters ? "mend the masters first, and look again"
-				   : "look again; if this stays, a master is slow: holdfast info masters has "
-				     "masterN_round_trip_us");
+			d->masters
+				? "mend the masters first, and check again"
+				: "check again; if this stays, a master is slow: holdfast info masters has "
+				  "masterN_round_trip_us");
 	}
 	if (!d->seen) {
 		tell(d, GRADE_OK, "fleet",

@@ -65,7 +65,7 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 /* A login with all keys and channels takes no further patterns: each of these adds what one refusal names. */
 #define RIGHTS_WHY "the login of the daemon may not do what leases need"
 #define RIGHTS_MEND                                                                                          \
-	"give it that, and look again, since more may be missing; keep it in the users.acl or redis.conf "   \
+	"give it that, and check again, since more may be missing; keep it in the users.acl or redis.conf "  \
 	"of the server; holdfastd(8) has all of it"
 
 /* The reasons for which a master is not used, or grants nothing, by their words: one of them in each line. In
@@ -476,7 +476,7 @@ tell_refused(struct doctor *d, unsigned i, struct slice state, struct slice reas
 		: answered
 			? "see what is there: @ INFO server; doc/MASTERS.md says which servers and proxies "
 			  "work, and what they need"
-		: registering ? "look again in a moment; the first start needs all masters at once: start "
+		: registering ? "check again in a moment; the first start needs all masters at once: start "
 				"those that are missing"
 			      : "start the server, and see whether it answers from this host: @ PING",
 		&words, false);

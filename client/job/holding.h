@@ -17,7 +17,7 @@ struct pollfd;
 struct taking;
 struct wire;
 
-/* t and g are kept by reference. grace_ms is the time from the order to stop to the end of the hold. With
+/* t and g are held by reference. grace_ms is the time from the order to stop to the end of the hold. With
  * --lease it is at most a twentieth of the lease, since the user asked for that end. */
 void holding_start(struct holding *h, struct wire *wire, const struct taking *t, const struct grant *g,
 	int64_t grace_ms);

@@ -72,7 +72,7 @@ struct session {
 	int64_t next_ms; /* CLOCK_BOOTTIME: the next attempt, or the end of this one */
 };
 
-/* All are kept by reference. The wire is connected, and HELLO is answered. */
+/* All are held by reference. The wire is connected, and HELLO is answered. */
 void session_start(struct session *s, struct wire *w, const struct address *a, const char *label,
 	const char *secret, bool pushes);
 
