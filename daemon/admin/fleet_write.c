@@ -606,7 +606,7 @@ write_break(const struct fleet_open *open, struct connection *c)
 	}
 	if (!silent) {
 		connection_error(
-			c, CODE_NOTHELD, "no daemon that shares the masters has this hold: look again");
+			c, CODE_NOTHELD, "no daemon that shares the masters has this hold: INSPECT it again");
 	} else if (!silent->asked) {
 		connection_error(c, CODE_NOMASTER,
 			"not broken: no master carries messages to the daemon of %s: try again when one does",
