@@ -67,7 +67,9 @@ struct question {
 	int64_t arrived; /* when it was known to wait at the daemon; HISTORY_NEVER: it was not */
 	int64_t lease_ms;
 	int64_t maxhold_ms;
-	int64_t left;      /* of an UNLOCK: how many times it is entered afterwards */
+	int64_t claim_ms;
+	int64_t left;      /* of an UNLOCK: how many times it is entered afterwards; -1: not known */
+	bool held;         /* its name was held by its client when it was sent */
 	struct hold *ends; /* and the hold that it ends; NULL: none */
 };
 
@@ -87,6 +89,8 @@ struct hold {
 	int64_t end; /* the UNLOCK sent, or the loss told; HISTORY_NEVER: it ended by its deadline only */
 	int64_t lease_end; /* its LEASE is over by then */
 	int64_t ceiling;   /* and its MAXHOLD */
+	int64_t lapses;    /* from then on it may have ended as its holder chose, by LEASE or CLAIM; nobody is
+			      told */
 	int64_t count;     /* times entered */
 	int64_t permits;
 	int64_t limit;
@@ -95,6 +99,7 @@ struct hold {
 	bool shared; /* DOWNGRADE made it */
 	bool plain;  /* of a LOCK that was sent once, for this name alone */
 	bool heeded; /* its client need not ask to be told of a loss */
+	bool vague;  /* it may be entered once more than was read: an answer was cut off */
 };
 
 /* One question about a latch. */
@@ -130,15 +135,16 @@ struct client {
 	struct list events;
 	/* Where it is, while its lines are followed. */
 	struct question question;
-	struct list waits;   /* struct wait: ASYNC */
-	struct list held;    /* struct hold */
-	struct list asks;    /* struct event: the latest ASK of each name */
-	struct latch *latch; /* the latest question */
-	const char *daemon;  /* it is connected to; NULL: not known */
-	bool unix_socket;    /* the end of the connection ends what it holds */
-	bool grace;          /* the session outlives its connections */
-	bool bound;          /* and ends with its process */
-	bool patient;        /* told of a loss when it asks next: ONLOSS NEXT */
+	struct question terms; /* of the next question */
+	struct list waits;     /* struct wait: ASYNC */
+	struct list held;      /* struct hold */
+	struct list asks;      /* struct event: the latest ASK of each name */
+	struct latch *latch;   /* the latest question */
+	const char *daemon;    /* it is connected to; NULL: not known */
+	bool unix_socket;      /* the end of the connection ends what it holds */
+	bool grace;            /* the session outlives its connections */
+	bool bound;            /* and ends with its process */
+	bool patient;          /* told of a loss when it asks next: ONLOSS NEXT */
 };
 
 struct wait {
@@ -173,6 +179,7 @@ struct history {
 	struct list harms;
 	struct list bounds;
 	int64_t until;   /* all that was done and told by then is written down */
+	int64_t late_ms; /* what an answer may be late */
 	int64_t running; /* what was answered later than this is not all written down; HISTORY_NEVER: it is */
 	history_report *report;
 	void *context;

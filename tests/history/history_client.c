@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AWAY " NOMASTER NOQUORUM GUARD MASTERERR DRAINING "
+#define AWAY  " NOMASTER NOQUORUM GUARD MASTERERR DRAINING "
+#define STAYS " HELD UPGRADE WRONGKIND LIMIT DRAINING ERR " /* who enters once more has it still */
 
 /* Errors that these verbs can have. WRONGKIND where somebody wrote to the keys, or wants another kind; LIMIT
  * where another LIMIT is asked for; LOST where the session lost the name while it was cut off, and has not
@@ -19,14 +20,18 @@ static const struct {
 	const char *codes;
 	const char *again; /* of a session that comes back, and sends again what it had no answer to */
 	const char *as;    /* with an id */
+	const char *held;  /* of a name that it holds */
+	const char *free;  /* and of one that it does not */
 } expected[] = {
-	{"LOCK", AWAY "WRONGKIND LIMIT LOST ", "", " NOTHELD ERR "},
-	{"MLOCK", AWAY "WRONGKIND LOST ", "", ""},
-	{"ASYNC", " DRAINING LOST ", "", ""},
-	{"UNLOCK", " LOST ", " NOTHELD ", " NOTHELD "},
-	{"SESSION", " DRAINING ", "", ""},
-	{"RESUME", " DRAINING ERR ", "", ""},
-	{"LATCH", AWAY "LOST ERR ", "", ""},
+	{"LOCK", AWAY "WRONGKIND LIMIT LOST DEADLOCK ", "", " NOTHELD ERR ", " HELD UPGRADE ", ""},
+	{"MLOCK", AWAY "WRONGKIND LIMIT LOST DEADLOCK ", " HELD UPGRADE ", "", " HELD UPGRADE ", ""},
+	{"ASYNC", AWAY "WRONGKIND LIMIT LOST ", " HELD UPGRADE ", "", " HELD UPGRADE ", ""},
+	{"UNLOCK", " LOST ", " NOTHELD ", " NOTHELD ", "", " NOTHELD "},
+	{"EXTEND", " LOST ERR ", " NOTHELD ", "", "", " NOTHELD "},
+	{"DOWNGRADE", " LOST WRONGKIND ", " NOTHELD ", " ERR ", "", " NOTHELD "},
+	{"SESSION", " DRAINING LIMIT ", "", "", "", ""},
+	{"RESUME", " DRAINING ERR ", "", "", "", ""},
+	{"LATCH", AWAY "LOST ERR ", "", "", "", ""},
 };
 
 static bool
@@ -83,19 +88,36 @@ wrong(const struct event *e, const struct event *question, const char *what)
 /* --- questions and answers
  * ----------------------------------------------------------------------------------- */
 
+static struct hold *
+find(const struct client *c, const char *name, const char *as)
+{
+	for (size_t i = 0; i < c->held.n; i++) {
+		struct hold *hold = c->held.at[i];
+		if (hold->name == name && hold->as == as)
+			return hold;
+	}
+	return NULL;
+}
+
 static struct question *
 ask(struct client *c, const struct event *e)
 {
 	if (c->question.asked != NULL)
 		wrong(e, c->question.asked, "no answer came before the next question");
 	c->question = (struct question){.asked = e, .form = "x", .wanted = e->at, .arrived = HISTORY_NEVER};
+	c->question.lease_ms = c->terms.lease_ms;
+	c->question.maxhold_ms = c->terms.maxhold_ms;
+	c->question.claim_ms = c->terms.claim_ms;
+	c->terms = (struct question){0};
+	for (unsigned i = 0; i < e->argc; i++)
+		c->question.held |= find(c, e->args[i], e->as) != NULL;
 	return &c->question;
 }
 
 static void
 in_time(const struct question *question, const struct event *e)
 {
-	if (e->at - question->asked->at > (question->wait_ms + STUCK_MS) * MS)
+	if (e->at - question->asked->at > (question->wait_ms + e->client->history->late_ms) * MS)
 		wrong(e, question->asked, "the answer came too late");
 }
 
@@ -115,17 +137,6 @@ answer(struct client *c, const struct event *e, const char *words, struct questi
 
 /* --- holds
  * --------------------------------------------------------------------------------------------------- */
-
-static struct hold *
-find(const struct client *c, const char *name, const char *as)
-{
-	for (size_t i = 0; i < c->held.n; i++) {
-		struct hold *hold = c->held.at[i];
-		if (hold->name == name && hold->as == as)
-			return hold;
-	}
-	return NULL;
-}
 
 static struct hold *
 keep(struct client *c, const struct hold *one)
@@ -152,6 +163,15 @@ bound_ms(const struct history *h, const char *name)
 	return ms;
 }
 
+/* From then on its LEASE or CLAIM may be over: clocks differ. */
+static int64_t
+chosen_end(const struct event *asked, int64_t ms)
+{
+	int64_t least_ms = ms - ms / 100 - 2;
+
+	return ms > 0 ? asked->at + (least_ms > 0 ? least_ms : 0) * MS : HISTORY_NEVER;
+}
+
 static struct hold *
 begin(struct client *c, const struct question *question, const char *name, int64_t token,
 	const struct event *e)
@@ -168,9 +188,13 @@ begin(struct client *c, const struct question *question, const char *name, int64
 		.end = HISTORY_NEVER,
 		.count = 1,
 		.kind = question->form[0],
-		.plain = is(question->asked, "ask") || is(question->asked, "queue")};
+		.plain = is(question->asked, "ask") || is(e, "pushed"),
+		.vague = is(question->asked, "again")};
 
-	hold.heeded = !c->patient && !c->grace && hold.as == NULL;
+	hold.lapses = hold.vague ? e->at
+				 : least(chosen_end(question->asked, question->lease_ms),
+					   chosen_end(question->asked, question->claim_ms));
+	hold.heeded = hold.lapses == HISTORY_NEVER && !c->patient && !c->grace && hold.as == NULL;
 	if (hold.kind == 'p') {
 		hold.permits = history_number(question->form + 1);
 		hold.limit = history_number(strchr(question->form, '/') + 1);
@@ -187,6 +211,8 @@ tell(struct hold *hold, const struct event *asked, int64_t ms, const struct even
 {
 	int64_t deadline = asked->at + ms * MS, most = bound_ms(e->client->history, NULL);
 
+	if (ms == 0)
+		return;
 	if (deadline > least(hold->lease_end, hold->ceiling) || (most > 0 && ms > most))
 		history_found(e->client->history, RULE_DEADLINES,
 			(const struct event *const[]){hold->asked, asked, e}, 3,
@@ -224,144 +250,6 @@ finish_all(struct client *c, int64_t end, const struct event *e)
 	}
 }
 
-/* --- LOCK, MLOCK
- * --------------------------------------------------------------------------------------------- */
-
-static void
-on_ask(struct client *c, const struct event *e)
-{
-	struct question *question = ask(c, e);
-	size_t i = 0;
-
-	question->wait_ms = number_at(e, 1);
-	question->form = form_at(e, 2);
-	question->lease_ms = number_at(e, 3);
-	question->maxhold_ms = number_at(e, 4);
-	while (i < c->asks.n && ((struct event *)c->asks.at[i])->args[0] != e->args[0])
-		i++;
-	if (i == c->asks.n)
-		list_add(&c->asks, NULL);
-	c->asks.at[i] = (void *)(uintptr_t)e;
-}
-
-static void
-on_again(struct client *c, const struct event *e)
-{
-	struct question *question = ask(c, e);
-
-	question->wait_ms = number_at(e, 1);
-	question->form = form_at(e, 2);
-	for (size_t i = 0; i < c->asks.n; i++) {
-		const struct event *first = c->asks.at[i];
-		if (first->args[0] == e->args[0])
-			question->wanted = first->at;
-	}
-}
-
-static void
-on_waiting(struct client *c, const struct event *e)
-{
-	if (c->question.asked == NULL || c->question.asked->argc == 0 ||
-		c->question.asked->args[0] != e->args[0])
-		wrong(e, c->question.asked, "nothing waits for it");
-	else
-		c->question.arrived = e->at;
-}
-
-static void
-on_plain_question(struct client *c, const struct event *e)
-{
-	ask(c, e);
-}
-
-/* One that has it already: entered once more, or repeated with the id that holds it. */
-static struct hold *
-granted_again(struct client *c, const struct question *question, struct hold *hold, int64_t token,
-	const struct event *e)
-{
-	if (hold->token == token) {
-		hold->count += hold->as == NULL;
-		return hold;
-	}
-	if (is(question->asked, "enter")) {
-		finish(c, hold, e->at, e); /* it was lost meanwhile */
-		return begin(c, question, hold->name, token, e);
-	}
-	if (hold->as == NULL) {
-		wrong(e, hold->granted, "granted while it is held");
-		return NULL;
-	}
-	finish(c, hold, HISTORY_NEVER, NULL); /* as repeats are judged, of all clients together */
-	return begin(c, question, hold->name, token, e);
-}
-
-static void
-on_grant(struct client *c, const struct event *e)
-{
-	struct question q;
-	const struct question *question = answer(c, e, " ask again enter ", &q);
-	struct hold *hold;
-
-	if (question == NULL)
-		return;
-	hold = find(c, e->args[0], question->asked->as);
-	if (hold == NULL)
-		hold = begin(c, question, e->args[0], number_at(e, 1), e);
-	else
-		hold = granted_again(c, question, hold, number_at(e, 1), e);
-	if (hold != NULL)
-		tell(hold, question->asked, number_at(e, 2), e);
-}
-
-static void
-on_null(struct client *c, const struct event *e)
-{
-	struct question q;
-	const struct question *question = answer(c, e, " ask again enter ", &q);
-
-	if (question != NULL && is(question->asked, "enter"))
-		finish(c, find(c, e->args[0], question->asked->as), e->at, e);
-}
-
-static void
-on_mlock(struct client *c, const struct event *e)
-{
-	struct question *question = ask(c, e);
-
-	question->wait_ms = number_at(e, 0);
-	question->form = e->args[1];
-}
-
-static void
-on_tokens(struct client *c, const struct event *e)
-{
-	struct question q;
-	const struct question *question = answer(c, e, " mlock ", &q);
-	bool good = question != NULL && question->asked->argc - 2 == e->argc;
-
-	if (question == NULL)
-		return;
-	for (unsigned i = 0; good && i < e->argc; i++)
-		good = find(c, question->asked->args[i + 2], NULL) == NULL;
-	if (!good) {
-		wrong(e, question->asked, "not a token for each name, or one for a name that is held");
-		return;
-	}
-	for (unsigned i = 0; i < e->argc; i++)
-		begin(c, question, question->asked->args[i + 2], number_at(e, i), e);
-}
-
-static void
-on_plain_answer(struct client *c, const struct event *e)
-{
-	struct question q;
-
-	answer(c, e, is(e, "mnull") ? " mlock " : is(e, "resumed") ? " resume " : NULL, &q);
-}
-
-/* --- ASYNC
- * --------------------------------------------------------------------------------------------------- */
-
 static struct wait *
 find_wait(const struct client *c, const char *id)
 {
@@ -390,13 +278,223 @@ end_waits(struct client *c)
 		end_wait(c, c->waits.at[0]);
 }
 
+/* Of a LOCK with ASYNC that is answered otherwise than by QUEUED. */
+static void
+end_queued(struct client *c, const struct question *question)
+{
+	struct wait *wait = is(question->asked, "queue") ? find_wait(c, question->asked->args[0]) : NULL;
+
+	if (wait != NULL)
+		end_wait(c, wait);
+}
+
+/* --- LOCK, MLOCK
+ * --------------------------------------------------------------------------------------------- */
+
+static void
+on_ask(struct client *c, const struct event *e)
+{
+	struct question *question = ask(c, e);
+	size_t i = 0;
+
+	question->wait_ms = number_at(e, 1);
+	question->form = form_at(e, 2);
+	if (e->argc > 3)
+		question->lease_ms = number_at(e, 3);
+	if (e->argc > 4)
+		question->maxhold_ms = number_at(e, 4);
+	while (i < c->asks.n && ((struct event *)c->asks.at[i])->args[0] != e->args[0])
+		i++;
+	if (i == c->asks.n)
+		list_add(&c->asks, NULL);
+	c->asks.at[i] = (void *)(uintptr_t)e;
+}
+
+static void
+on_terms(struct client *c, const struct event *e)
+{
+	c->terms.lease_ms = number_at(e, 0);
+	c->terms.maxhold_ms = number_at(e, 1);
+	c->terms.claim_ms = number_at(e, 2);
+}
+
+static void
+on_again(struct client *c, const struct event *e)
+{
+	struct question *question = ask(c, e);
+
+	question->wait_ms = number_at(e, 1);
+	question->form = form_at(e, 2);
+	question->lease_ms = question->maxhold_ms = question->claim_ms = 0; /* those of the first may count */
+	for (size_t i = 0; i < c->asks.n; i++) {
+		const struct event *first = c->asks.at[i];
+		if (first->args[0] == e->args[0])
+			question->wanted = first->at;
+	}
+}
+
+static void
+on_waiting(struct client *c, const struct event *e)
+{
+	if (c->question.asked == NULL || c->question.asked->argc == 0 ||
+		c->question.asked->args[0] != e->args[0])
+		wrong(e, c->question.asked, "nothing waits for it");
+	else
+		c->question.arrived = e->at;
+}
+
+static void
+on_enter(struct client *c, const struct event *e)
+{
+	ask(c, e)->form = form_at(e, 1);
+}
+
+static void
+on_plain_question(struct client *c, const struct event *e)
+{
+	ask(c, e);
+}
+
+/* One that has it already: entered once more, or repeated with the id that holds it. */
+static struct hold *
+granted_again(struct client *c, const struct question *question, struct hold *hold, int64_t token,
+	const struct event *e)
+{
+	if (hold->token == token) {
+		hold->count += hold->as == NULL;
+		return hold;
+	}
+	if (is(question->asked, "enter") || hold->lapses <= e->at) {
+		finish(c, hold, e->at, e); /* it was lost meanwhile */
+		return begin(c, question, hold->name, token, e);
+	}
+	if (hold->as == NULL) {
+		wrong(e, hold->granted, "granted while it is held");
+		return NULL;
+	}
+	finish(c, hold, HISTORY_NEVER, NULL); /* as repeats are judged, of all clients together */
+	return begin(c, question, hold->name, token, e);
+}
+
+/* It was entered once more than its client knew. */
+static void
+go_on(struct client *c, struct hold *hold, int64_t count)
+{
+	hold->end = HISTORY_NEVER;
+	hold->ended = hold->freed = NULL;
+	hold->over = false;
+	hold->count = count;
+	list_add(&c->held, hold);
+}
+
+/* One that it has given back, and still has, as an answer was cut off; NULL: none. */
+static struct hold *
+come_back(struct client *c, const char *name, const char *as, int64_t token)
+{
+	const struct list *holds = &c->history->holds;
+
+	for (size_t i = c->grace ? holds->n : 0; i > 0; i--) {
+		struct hold *hold = holds->at[i - 1];
+		if (hold->granted->client != c || hold->name != name || hold->as != as ||
+			hold->token != token || !hold->vague)
+			continue;
+		go_on(c, hold, 0);
+		return hold;
+	}
+	return NULL;
+}
+
+static void
+on_grant(struct client *c, const struct event *e)
+{
+	struct question q;
+	const struct question *question = answer(c, e, " ask again enter queue ", &q);
+	struct hold *hold;
+
+	if (question == NULL)
+		return;
+	end_queued(c, question);
+	hold = find(c, e->args[0], question->asked->as);
+	if (hold == NULL)
+		hold = come_back(c, e->args[0], question->asked->as, number_at(e, 1));
+	if (hold == NULL)
+		hold = begin(c, question, e->args[0], number_at(e, 1), e);
+	else if (hold->count == 0)
+		hold->count = 1;
+	else
+		hold = granted_again(c, question, hold, number_at(e, 1), e);
+	if (hold != NULL)
+		tell(hold, question->asked, number_at(e, 2), e);
+}
+
+static void
+on_null(struct client *c, const struct event *e)
+{
+	struct question q;
+	const struct question *question = answer(c, e, " ask again enter ", &q);
+
+	if (question != NULL && is(question->asked, "enter"))
+		finish(c, find(c, e->args[0], question->asked->as), e->at, e);
+}
+
+static void
+on_mlock(struct client *c, const struct event *e)
+{
+	struct question *question = ask(c, e);
+
+	question->wait_ms = number_at(e, 0);
+	question->form = e->args[1];
+}
+
+/* What it has of the name, if it may have lapsed, is over; false: it has one that has not. */
+static bool
+pass(struct client *c, const char *name, const struct event *e)
+{
+	struct hold *hold = find(c, name, NULL);
+
+	if (hold != NULL && hold->lapses > e->at)
+		return false;
+	finish(c, hold, e->at, e);
+	return true;
+}
+
+static void
+on_tokens(struct client *c, const struct event *e)
+{
+	struct question q;
+	const struct question *question = answer(c, e, " mlock ", &q);
+	bool good = question != NULL && question->asked->argc - 2 == e->argc;
+
+	if (question == NULL)
+		return;
+	for (unsigned i = 0; good && i < e->argc; i++)
+		good = pass(c, question->asked->args[i + 2], e);
+	if (!good) {
+		wrong(e, question->asked, "not a token for each name, or one for a name that is held");
+		return;
+	}
+	for (unsigned i = 0; i < e->argc; i++)
+		begin(c, question, question->asked->args[i + 2], number_at(e, i), e);
+}
+
+static void
+on_plain_answer(struct client *c, const struct event *e)
+{
+	struct question q;
+
+	answer(c, e, is(e, "mnull") ? " mlock " : is(e, "resumed") ? " resume " : NULL, &q);
+}
+
+/* --- ASYNC
+ * --------------------------------------------------------------------------------------------------- */
+
 static void
 on_queue(struct client *c, const struct event *e)
 {
 	struct wait *wait = find_wait(c, e->args[0]);
 	int64_t wanted = wait != NULL ? wait->question.wanted : e->at;
 
-	ask(c, e);
+	const struct question *question = ask(c, e);
 	if (wait == NULL) {
 		wait = calloc(1, sizeof(*wait));
 		assert(wait != NULL);
@@ -407,6 +505,9 @@ on_queue(struct client *c, const struct event *e)
 		.question = {.asked = e,
 			.form = form_at(e, 3),
 			.wait_ms = number_at(e, 2),
+			.lease_ms = question->lease_ms,
+			.maxhold_ms = question->maxhold_ms,
+			.claim_ms = question->claim_ms,
 			.wanted = wanted,
 			.arrived = HISTORY_NEVER}};
 }
@@ -431,10 +532,11 @@ on_pushed(struct client *c, const struct event *e)
 		return;
 	}
 	in_time(&wait->question, e);
-	if (find(c, wait->name, NULL) != NULL)
+	if (!pass(c, wait->name, e))
 		wrong(e, wait->question.asked, "granted while it is held");
 	else
-		begin(c, &wait->question, wait->name, number_at(e, 1), e);
+		tell(begin(c, &wait->question, wait->name, number_at(e, 1), e), wait->question.asked,
+			number_at(e, 2), e);
 	end_wait(c, wait);
 }
 
@@ -448,7 +550,8 @@ on_failed(struct client *c, const struct event *e)
 		return;
 	}
 	in_time(&wait->question, e);
-	if (strcmp(e->args[1], "null") != 0 && !has_code(expected[0].codes, e->args[1]))
+	if (strcmp(e->args[1], "null") != 0 && !has_code(expected[0].codes, e->args[1]) &&
+		!(c->grace && has_code(" HELD UPGRADE ", e->args[1])))
 		wrong(e, wait->question.asked, "an error that it cannot have");
 	end_wait(c, wait);
 }
@@ -494,6 +597,7 @@ on_extend(struct client *c, const struct event *e)
 	 * answer says when. */
 	hold->deadline = least(hold->deadline, e->at + (sure_ms > 0 ? sure_ms : 0) * MS);
 	hold->lease_end = HISTORY_NEVER;
+	hold->lapses = least(hold->lapses, hold->deadline);
 }
 
 static void
@@ -550,7 +654,7 @@ on_unlock(struct client *c, const struct event *e)
 		given->token = e->argc > 1 ? number_at(e, 1) : hold != NULL ? hold->token : 0;
 		list_add(&c->history->given, given);
 	}
-	question->left = hold != NULL ? hold->count - 1 : 0;
+	question->left = hold == NULL ? 0 : hold->vague ? -1 : hold->count - 1;
 	if (hold != NULL && hold->count > 1) {
 		hold->count--;
 	} else {
@@ -567,9 +671,13 @@ on_unlocked(struct client *c, const struct event *e)
 
 	if (question == NULL)
 		return;
-	if (number_at(e, 1) != question->left)
+	if (question->left >= 0 && number_at(e, 1) != question->left)
 		wrong(e, question->asked, "it is held other times than it was entered");
-	if (question->ends != NULL)
+	if (question->ends == NULL)
+		return;
+	if (question->left < 0 && number_at(e, 1) > 0)
+		go_on(c, question->ends, number_at(e, 1));
+	else
 		question->ends->freed = e;
 }
 
@@ -596,15 +704,15 @@ on_lost(struct client *c, const struct event *e)
 {
 	struct question q = {0};
 
-	if (c->question.asked != NULL)
-		answer(c, e, NULL, &q);
-	finish(c, find(c, e->args[0], q.asked != NULL ? q.asked->as : NULL), e->at, e);
+	if (c->question.asked != NULL && answer(c, e, NULL, &q) != NULL)
+		end_queued(c, &q);
+	finish(c, find(c, e->args[0], q.asked != NULL ? q.asked->as : e->as), e->at, e);
 }
 
 static void
 on_told(struct client *c, const struct event *e)
 {
-	struct hold *hold = find(c, e->args[0], NULL);
+	struct hold *hold = find(c, e->args[0], e->as);
 
 	if (hold != NULL && hold->token == number_at(e, 1))
 		finish(c, hold, e->at, e);
@@ -620,9 +728,10 @@ on_open(struct client *c, const struct event *e)
 	c->daemon = e->argc > 1 ? e->args[1] : NULL;
 	c->question.asked = NULL;
 	c->patient &= c->grace; /* with another session it begins anew */
-	for (size_t i = 0; i < c->waits.n; i++)
-		((struct wait *)c->waits.at[i])->question.arrived =
-			HISTORY_NEVER; /* it may have lost its place */
+	for (size_t i = 0; i < c->waits.n; i++) {
+		struct wait *wait = c->waits.at[i];
+		wait->question.arrived = HISTORY_NEVER; /* it may have lost its place */
+	}
 }
 
 static void
@@ -631,13 +740,23 @@ on_onloss(struct client *c, const struct event *e)
 	c->patient = strcmp(e->args[0], "next") == 0;
 }
 
+/* What it takes back counts at once. */
+static void
+on_grace(struct client *c, const struct event *e)
+{
+	ask(c, e);
+	if (number_at(e, 0) == 0)
+		c->grace = c->bound;
+}
+
 static void
 on_graced(struct client *c, const struct event *e)
 {
 	struct question q;
+	const struct question *question = answer(c, e, " grace ", &q);
 
-	answer(c, e, " grace ", &q);
-	c->grace = true;
+	if (question != NULL && number_at(question->asked, 0) > 0)
+		c->grace = true;
 }
 
 static void
@@ -653,6 +772,12 @@ on_bound(struct client *c, const struct event *e)
 static void
 on_gone(struct client *c, const struct event *e)
 {
+	struct wait *wait = e->argc > 0 ? find_wait(c, e->args[0]) : NULL;
+
+	if (wait != NULL)
+		end_wait(c, wait);
+	if (e->argc > 0)
+		return;
 	c->grace = c->bound = false;
 	c->question.asked = NULL;
 	end_waits(c);
@@ -662,9 +787,29 @@ on_gone(struct client *c, const struct event *e)
 static void
 on_quit(struct client *c, const struct event *e)
 {
+	if (e->as != NULL) {
+		for (size_t i = c->held.n; i > 0; i--) {
+			struct hold *hold = c->held.at[i - 1];
+			if (hold->as == e->as)
+				finish(c, hold, e->at, e);
+		}
+		return;
+	}
 	c->grace = c->bound = false;
 	end_waits(c);
 	finish_all(c, e->at, e);
+}
+
+/* Whether its client has nothing of the name that it is about, as far as it can know. */
+static bool
+is_free(const struct client *c, const struct question *question, int64_t at)
+{
+	const struct event *asked = question->asked;
+	const struct hold *hold = question->ends != NULL
+					  ? question->ends
+					  : find(c, asked->argc > 0 ? asked->args[0] : NULL, asked->as);
+
+	return hold == NULL || hold->lapses <= at;
 }
 
 static void
@@ -678,20 +823,23 @@ on_error(struct client *c, const struct event *e)
 		if (strcmp(expected[i].verb, e->args[0]) != 0)
 			continue;
 		good = has_code(expected[i].codes, e->args[1]) ||
+		       (question != NULL && ((question->held && has_code(expected[i].held, e->args[1])) ||
+						    (is_free(c, question, e->at) &&
+							    has_code(expected[i].free, e->args[1])))) ||
 		       (c->grace && has_code(expected[i].again, e->args[1])) ||
 		       (question != NULL && question->asked->as != NULL &&
 			       has_code(expected[i].as, e->args[1])) ||
 		       (c->grace && question != NULL && is(question->asked, "again") &&
-			       strcmp(e->args[1], "HELD") == 0);
+			       has_code(" HELD UPGRADE ", e->args[1]));
 	}
 	if (!good)
 		wrong(e, q.asked, "an error that it cannot have");
 	if (question == NULL)
 		return;
-	if (is(question->asked, "enter") || is(question->asked, "unlock"))
+	if ((is(question->asked, "enter") && !has_code(STAYS, e->args[1])) || is(question->asked, "unlock"))
 		finish(c, find(c, question->asked->args[0], question->asked->as), e->at, e);
-	else if (is(question->asked, "queue") && find_wait(c, question->asked->args[0]) != NULL)
-		end_wait(c, find_wait(c, question->asked->args[0]));
+	else
+		end_queued(c, question);
 }
 
 static void
@@ -701,11 +849,29 @@ on_odd(struct client *c, const struct event *e)
 	c->question.asked = NULL;
 }
 
+/* What has no answer may be done, or not: the holds that it is about may be entered more often than is known.
+ */
+static void
+doubt(const struct client *c)
+{
+	const struct event *asked = c->question.asked;
+
+	for (unsigned i = 0; asked != NULL && i < asked->argc; i++) {
+		struct hold *hold = find(c, asked->args[i], asked->as);
+		if (hold != NULL)
+			hold->vague = true;
+	}
+	if (c->question.ends != NULL)
+		c->question.ends->vague = true;
+}
+
 static void
 on_end(struct client *c, const struct event *e)
 {
 	bool peer = e->argc > 0 && strcmp(e->args[0], "peer") == 0;
 
+	if (c->grace)
+		doubt(c);
 	c->question.asked = NULL;
 	if (c->grace)
 		return;
@@ -798,13 +964,14 @@ const struct word history_words[] = {
 	{"open", "w?n", false, on_open},
 	{"ask", "nm?fmm", true, on_ask},
 	{"again", "nmf", true, on_again},
-	{"enter", "n", true, on_plain_question},
+	{"terms", "mmm", false, on_terms},
+	{"enter", "n?f", true, on_enter},
 	{"waiting", "n", true, on_waiting},
 	{"grant", "nim", false, on_grant},
 	{"null", "n", false, on_null},
 	{"queue", "wnmf", false, on_queue},
 	{"queued", "w", false, on_queued},
-	{"pushed", "wi", false, on_pushed},
+	{"pushed", "wi?m", false, on_pushed},
 	{"failed", "ww?*", false, on_failed},
 	{"cancel", "w", false, on_plain_question},
 	{"cancelled", "wi", false, on_cancelled},
@@ -821,18 +988,18 @@ const struct word history_words[] = {
 	{"unlocked", "ni", false, on_unlocked},
 	{"munlock", "n+", false, on_munlock},
 	{"munlocked", "i", false, on_munlocked},
-	{"lost", "n?*", false, on_lost},
-	{"told", "ni?*", false, on_told},
+	{"lost", "n?*", true, on_lost},
+	{"told", "ni?*", true, on_told},
 	{"none", "n", false, on_plain_answer},
 	{"onloss", "w", false, on_onloss},
-	{"grace", "m", false, on_plain_question},
+	{"grace", "m", false, on_grace},
 	{"graced", "", false, on_graced},
 	{"resume", "", false, on_plain_question},
 	{"resumed", "i", false, on_plain_answer},
 	{"bind", "", false, on_plain_question},
 	{"bound", "i", false, on_bound},
-	{"gone", "", false, on_gone},
-	{"quit", "", false, on_quit},
+	{"gone", "?w", false, on_gone},
+	{"quit", "", true, on_quit},
 	{"error", "ww?*", false, on_error},
 	{"odd", "w?*", false, on_odd},
 	{"end", "w", false, on_end},
@@ -842,6 +1009,7 @@ const struct word history_words[] = {
 	{"harm", "", false, on_harm},
 	{"heal", "", false, on_heal},
 	{"lease", "m", false, on_nothing},
+	{"late", "m", false, on_nothing},
 	{"maxhold", "nm", false, on_nothing},
 	{"until", "", false, on_nothing},
 	{0},

@@ -231,7 +231,7 @@ judge_losses(struct history *h, struct hold **holds, size_t n)
 static bool
 told_in_time(const struct history *h, const struct hold *hold, int64_t passed)
 {
-	int64_t due = passed + STUCK_MS * MS;
+	int64_t due = passed + h->late_ms * MS;
 
 	return hold->ended != NULL ? hold->ended->at <= due : h->until <= due;
 }
@@ -398,7 +398,7 @@ static void
 judge_missing(struct history *h, const struct question *question)
 {
 	if (h->running == HISTORY_NEVER && question->asked != NULL &&
-		h->until - question->asked->at > (question->wait_ms + STUCK_MS) * MS)
+		h->until - question->asked->at > (question->wait_ms + h->late_ms) * MS)
 		history_found(h, RULE_ANSWERS, &question->asked, 1, "no answer came");
 }
 

@@ -40,6 +40,7 @@ history_begin(void)
 
 	assert(h != NULL);
 	h->running = HISTORY_NEVER;
+	h->late_ms = STUCK_MS;
 	return h;
 }
 
@@ -265,6 +266,8 @@ take_words(struct history *h, struct event *e, const char **args, size_t n)
 		add_bound(h, NULL, e->args[0]);
 	else if (strcmp(word->text, "maxhold") == 0)
 		add_bound(h, e->args[0], e->args[1]);
+	else if (strcmp(word->text, "late") == 0)
+		h->late_ms = history_number(e->args[0]);
 	return NULL;
 }
 
