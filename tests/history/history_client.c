@@ -26,9 +26,10 @@ static const struct {
 	{"LOCK", AWAY "WRONGKIND LIMIT LOST DEADLOCK ", "", " NOTHELD ERR ", " HELD UPGRADE ", ""},
 	{"MLOCK", AWAY "WRONGKIND LIMIT LOST DEADLOCK ", " HELD UPGRADE ", "", " HELD UPGRADE ", ""},
 	{"ASYNC", AWAY "WRONGKIND LIMIT LOST ", " HELD UPGRADE ", "", " HELD UPGRADE ", ""},
-	{"UNLOCK", " LOST ", " NOTHELD ", " NOTHELD ", "", " NOTHELD "},
-	{"EXTEND", " LOST ERR ", " NOTHELD ", "", "", " NOTHELD "},
-	{"DOWNGRADE", " LOST WRONGKIND ", " NOTHELD ", " ERR ", "", " NOTHELD "},
+	{"UNLOCK", " LOST ", " NOTHELD ", " NOTHELD DRAINING ", "", " NOTHELD "},
+	{"CHECK", "", "", " DRAINING ", "", ""},
+	{"EXTEND", " LOST ERR ", " NOTHELD ", " DRAINING ", "", " NOTHELD "},
+	{"DOWNGRADE", " LOST WRONGKIND ", " NOTHELD ", " ERR DRAINING ", "", " NOTHELD "},
 	{"SESSION", " DRAINING LIMIT ", "", "", "", ""},
 	{"RESUME", " DRAINING ERR ", "", "", "", ""},
 	{"LATCH", AWAY "LOST ERR ", "", "", "", ""},
@@ -189,7 +190,7 @@ begin(struct client *c, const struct question *question, const char *name, int64
 		.count = 1,
 		.kind = question->form[0],
 		.plain = is(question->asked, "ask") || is(e, "pushed"),
-		.vague = is(question->asked, "again")};
+		.vague = is(question->asked, "again") || (is(question->asked, "queue") && is(e, "grant"))};
 
 	hold.lapses = hold.vague ? e->at
 				 : least(chosen_end(question->asked, question->lease_ms),
@@ -199,9 +200,10 @@ begin(struct client *c, const struct question *question, const char *name, int64
 		hold.permits = history_number(question->form + 1);
 		hold.limit = history_number(strchr(question->form, '/') + 1);
 	}
-	hold.lease_end = after_ms(e->at, question->lease_ms);
-	hold.ceiling =
-		least(after_ms(e->at, question->maxhold_ms), after_ms(e->at, bound_ms(c->history, name)));
+	/* Those of an earlier LOCK, whose answer was cut off, may count. */
+	hold.lease_end = hold.vague ? HISTORY_NEVER : after_ms(e->at, question->lease_ms);
+	hold.ceiling = least(hold.vague ? HISTORY_NEVER : after_ms(e->at, question->maxhold_ms),
+		after_ms(e->at, bound_ms(c->history, name)));
 	return keep(c, &hold);
 }
 
@@ -325,7 +327,6 @@ on_again(struct client *c, const struct event *e)
 
 	question->wait_ms = number_at(e, 1);
 	question->form = form_at(e, 2);
-	question->lease_ms = question->maxhold_ms = question->claim_ms = 0; /* those of the first may count */
 	for (size_t i = 0; i < c->asks.n; i++) {
 		const struct event *first = c->asks.at[i];
 		if (first->args[0] == e->args[0])
@@ -493,8 +494,12 @@ on_queue(struct client *c, const struct event *e)
 {
 	struct wait *wait = find_wait(c, e->args[0]);
 	int64_t wanted = wait != NULL ? wait->question.wanted : e->at;
+	struct question *question = ask(c, e);
 
-	const struct question *question = ask(c, e);
+	/* If it is granted at once its session has it already: by another question, which was cut off. */
+	question->wait_ms = number_at(e, 2);
+	question->form = form_at(e, 3);
+	question->wanted = 0;
 	if (wait == NULL) {
 		wait = calloc(1, sizeof(*wait));
 		assert(wait != NULL);
@@ -581,6 +586,17 @@ on_valid(struct client *c, const struct event *e)
 
 	if (hold != NULL)
 		tell(hold, question->asked, number_at(e, 1), e);
+}
+
+/* It has lost what it had, and is not reminded of so many losses. */
+static void
+on_none(struct client *c, const struct event *e)
+{
+	struct question q;
+	const struct question *question = answer(c, e, " check ", &q);
+
+	if (question != NULL)
+		finish(c, find(c, e->args[0], question->asked->as), e->at, e);
 }
 
 static void
@@ -990,7 +1006,7 @@ const struct word history_words[] = {
 	{"munlocked", "i", false, on_munlocked},
 	{"lost", "n?*", true, on_lost},
 	{"told", "ni?*", true, on_told},
-	{"none", "n", false, on_plain_answer},
+	{"none", "n", false, on_none},
 	{"onloss", "w", false, on_onloss},
 	{"grace", "m", false, on_grace},
 	{"graced", "", false, on_graced},

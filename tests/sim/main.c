@@ -2,12 +2,13 @@
  * holdfast-sim: runs simulated worlds, one for each seed, and says which of them broke a promise.
  *
  *     holdfast-sim [--seeds A..B] [--masters N|sentinel] [--jobs N] [--without FAULT]...
- *                  [--lines N] [--verbose] [--trace] [--no-shrink]
+ *                  [--lines N] [--verbose] [--trace] [--history] [--no-shrink]
  *
  * Without --masters there is one; with sentinel it has replicas, and sentinels fail it over. So it has in a
  * few of the worlds with one. The same seed gives the same run, bit for bit: --verbose shows the hash of its
- * trace. --trace prints what happened. Of the first seed that fails, a smaller world that fails too is looked
- * for and its end printed. Exit 1: a seed failed; 2: wrong usage.
+ * trace. --trace prints what happened, --history what clients asked and were told, for holdfast-history. Of
+ * the first seed that fails, a smaller world that fails too is looked for and its end printed. Exit 1: a seed
+ * failed; 2: wrong usage.
  */
 #include "tests/sim/world/run.h"
 
@@ -32,6 +33,7 @@ struct options {
 	bool without[FAULT_COUNT];
 	bool verbose;
 	bool trace;
+	bool history;
 	bool shrink;
 };
 
@@ -59,7 +61,7 @@ usage(void)
 {
 	fprintf(stderr, "usage: holdfast-sim [--seeds A..B] [--masters 1|3|5|sentinel] [--jobs N] [--without "
 			"FAULT]... "
-			"[--lines N] [--verbose] [--trace] [--no-shrink]\n");
+			"[--lines N] [--verbose] [--trace] [--history] [--no-shrink]\n");
 	exit(2);
 }
 
@@ -95,6 +97,8 @@ options_read(struct options *o, int argc, char **argv)
 			o->verbose = true;
 		else if (strcmp(argv[i], "--trace") == 0)
 			o->trace = true;
+		else if (strcmp(argv[i], "--history") == 0)
+			o->history = true;
 		else if (strcmp(argv[i], "--no-shrink") == 0)
 			o->shrink = false;
 		else if (strcmp(argv[i], "--masters") == 0 && value && strcmp(argv[i + 1], "sentinel") == 0)
@@ -203,11 +207,14 @@ main(int argc, char **argv)
 {
 	struct options o = {.first = 1, .last = 100, .jobs = 1, .lines = 120, .shrink = true};
 	options_read(&o, argc, argv);
-	if (o.trace) {
+	if (o.trace || o.history) {
 		for (uint64_t seed = o.first; seed <= o.last; seed++) {
 			struct plan plan;
 			draw(&o, seed, &plan);
-			run_print(&plan, UINT32_MAX);
+			if (o.history)
+				run_history(&plan);
+			else
+				run_print(&plan, UINT32_MAX);
 		}
 		return 0;
 	}

@@ -7,6 +7,7 @@
 #include "tests/sim/judge/limits.h"
 #include "tests/sim/judge/listings.h"
 #include "tests/sim/judge/oracle.h"
+#include "tests/sim/judge/diary.h"
 #include "tests/sim/judge/sessions.h"
 #include "tests/sim/world/id_client.h"
 #include "tests/sim/world/request.h"
@@ -115,6 +116,7 @@ conn_open(struct client *client, struct host *h, bool local)
 	c->tag = c->id_client.line = c->id;
 	c->local = local;
 	conns_add(&w->conns, c);
+	diary_opens(c);
 	schedule_add(&w->schedule, later(w, &c->to_host_us), host_accepts, c, 0, NULL);
 	return c;
 }
@@ -204,6 +206,8 @@ conn_run(struct conn *c)
 	losses_command(w, c);
 	session_terms_heard(w, c);
 	answers_command(w, c);
+	if (c->busy)
+		diary_waits(c);
 	if (r->verb >= VERB_SESSION_ID)
 		listings_sessions(w, c->host, host_ms(c->host));
 	id_client_asked(c);
@@ -257,6 +261,7 @@ conn_send(struct conn *c, const struct request *request)
 	assert(copy != NULL && !c->left);
 	*copy = *request;
 	copy->sent_us = c->world->now_us;
+	diary_asks(c, request);
 	if (request->verb == VERB_SESSION_BIND && c->pid == 0)
 		c->pid = request->pid;
 	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_receives, c, 0, copy);
@@ -370,6 +375,7 @@ void
 conn_exit(struct conn *c)
 {
 	conn_tag_ends(c);
+	diary_exits(c);
 	c->exited = true;
 	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_sees_exit, c, 0, NULL);
 	recovery_exited(c);
@@ -399,6 +405,9 @@ conn_leave(struct conn *c, bool quit)
 	if (quit)
 		end = END_CLEAN;
 	assert(!c->left);
+	if (quit || id_client_is(c))
+		diary_quits(c);
+	diary_ends(c, false);
 	c->left = true;
 	if (ends && !conn_tag_lives(c))
 		conn_tag_ends(c);
@@ -410,6 +419,7 @@ conn_vanish(struct conn *c)
 {
 	struct world *w = c->world;
 	assert(!c->left && !c->local);
+	diary_ends(c, false);
 	c->left = true;
 	c->to_host_us = w->now_us + rng_range(&w->rng, 0, 2000 * w->plan.lease_ms);
 	schedule_add(&w->schedule, later(w, &c->to_host_us), host_closes, c, END_ABANDONED, NULL);
@@ -425,6 +435,8 @@ struct parcel {
 	unsigned name;
 	char id[24];
 	int64_t token;
+	int64_t ms;
+	enum code code;
 	int64_t tokens[PLAN_NAMES_MAX];
 };
 
@@ -441,10 +453,13 @@ client_receives(void *arg, uint64_t a, void *data)
 	struct parcel *p = data;
 	(void)a;
 	if (client_is_there(c)) {
-		if (p->is_push)
+		if (p->is_push) {
+			diary_pushed(c, p->push, p->name, p->id, p->token, p->ms, p->code);
 			client_pushed(c->client, p->push, p->name, p->id, p->token);
-		else
+		} else {
+			diary_reads(c, &p->request, &p->reply);
 			client_answered(c->client, &p->request, &p->reply);
+		}
 	}
 	free(p);
 }
@@ -525,6 +540,7 @@ conn_speaks_for(struct conn *c, uint64_t tag)
 {
 	struct conn *other;
 	session_terms_moves(c->world, c, tag);
+	diary_joins(c, tag);
 	if (tag != c->tag) {
 		c->graced = false;
 		c->secret[0] = '\0';
@@ -627,6 +643,8 @@ conn_push(struct host *h, conn_id id, const struct push *push)
 	p->push = push->type;
 	p->name = checker_name_of(push->name);
 	p->token = push->token;
+	p->ms = push->type == PUSH_GRANT ? push->ms : -1;
+	p->code = push->code;
 	if (push->id.n > 0)
 		memcpy(p->id, push->id.p, push->id.n);
 	schedule_add(&w->schedule, later(w, &c->to_client_us), client_receives, c, 0, p);
@@ -640,6 +658,7 @@ client_closes(void *arg, uint64_t a, void *data)
 	(void)data;
 	if (!client_is_there(c))
 		return;
+	diary_ends(c, true);
 	c->left = true;
 	client_closed(c->client);
 }

@@ -78,7 +78,7 @@ on_abort(int number)
 /* NOLINTEND(bugprone-signal-handler) */
 
 static struct world *
-run_world(const struct plan *plan, bool keep)
+run_world(const struct plan *plan, bool keep, bool history)
 {
 	static struct world world;
 	current = &world;
@@ -89,6 +89,7 @@ run_world(const struct plan *plan, bool keep)
 	(void)signal(SIGPROF, on_abort);
 	(void)setitimer(ITIMER_PROF, &most, NULL);
 	world_open(&world, plan, keep);
+	world.diary.print = history;
 	world_live(&world);
 	return &world;
 }
@@ -96,7 +97,7 @@ run_world(const struct plan *plan, bool keep)
 void
 run_here(const struct plan *plan, struct outcome_of_run *out)
 {
-	struct world *w = run_world(plan, false);
+	struct world *w = run_world(plan, false, false);
 	out->good = !w->failed;
 	out->hash = w->trace.hash;
 	out->grants = w->checker.grants;
@@ -137,13 +138,27 @@ run_print(const struct plan *plan, unsigned lines)
 	assert(child >= 0);
 	if (child == 0) {
 		print_lines = lines;
-		struct world *w = run_world(plan, true);
+		struct world *w = run_world(plan, true, false);
 		print_tail(&w->trace, lines);
 		if (w->failed) {
 			picture_print(w);
 			printf("seed %" PRIu64 " failed:\n", plan->seed);
 			rule_print(&w->failure);
 		}
+		fflush(stdout);
+		_exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+}
+
+void
+run_history(const struct plan *plan)
+{
+	fflush(stdout);
+	pid_t child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		(void)run_world(plan, false, true);
 		fflush(stdout);
 		_exit(0);
 	}

@@ -14,6 +14,7 @@
 #include "daemon/core/view.h"
 #include "tests/sim/judge/ballot.h"
 #include "tests/sim/judge/checker.h"
+#include "tests/sim/judge/diary.h"
 #include "tests/sim/judge/events.h"
 #include "tests/sim/judge/fair.h"
 #include "tests/sim/judge/fault_free.h"
@@ -58,6 +59,7 @@ struct world {
 	struct all_flights flights;
 	struct conns conns;
 	struct checker checker;
+	struct diary diary;
 	struct latches latches;
 	struct losses losses;
 	struct fair fair[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];

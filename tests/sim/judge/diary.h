@@ -1,0 +1,60 @@
+/*
+ * diary: the history of a world: what its clients asked and were told, as tests/history/HISTORY.md has it,
+ * written when they send and when they read, at true time. At the end the one judge of histories judges it;
+ * promise.h says which of its rules count.
+ *
+ * A story is a session as its clients see it, over all its connections. Each tag (OWNER) of it is a client of
+ * the history, as it holds names for itself. A told time runs by the client's clock: VALID_MS is what it is
+ * in true time.
+ *
+ * Not written is: what another program than holdfast locks, as nobody tells it anything; a latch, as a SET
+ * of the simulator has no number of its own by which lives are told apart; what clients without any order do
+ * (chaos_client.h), and sessions that several connections speak for, as a hold would then end by what another
+ * client sends; BREAK, which is no client's.
+ */
+#ifndef SIM_DIARY_H
+#define SIM_DIARY_H
+
+#include "daemon/core/base/action.h"
+#include "tests/sim/world/conn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;
+struct story;
+struct world;
+
+struct diary {
+	struct story *stories; /* the newest first */
+	uint64_t count;
+	bool print; /* in the end, to the standard output */
+};
+
+/* Of clients. */
+void diary_opens(struct conn *conn);
+void diary_asks(struct conn *conn, const struct request *request);
+void diary_reads(struct conn *conn, const struct request *request, const struct reply *reply);
+/* token: granted, or lost; ms: for how long it is good, < 0: not asked for. */
+void diary_pushed(struct conn *conn, enum push_type type, unsigned name, const char *id, int64_t token,
+	int64_t ms, enum code code);
+void diary_quits(struct conn *conn);
+void diary_ends(struct conn *conn, bool peer);
+/* It will not ask again for what waited when its connection was lost. */
+void diary_forgets(struct client *client);
+/* Nobody comes back to what it had. */
+void diary_gives_up(struct client *client);
+/* The process that its session is bound to has ended. */
+void diary_exits(struct conn *conn);
+
+/* Of daemons. */
+/* The request of this connection waits. */
+void diary_waits(struct conn *conn);
+/* It speaks for the session with that tag from now on. */
+void diary_joins(struct conn *conn, uint64_t tag);
+
+/* At the end of the world. */
+void diary_judge(struct world *world);
+void diary_done(struct world *world);
+
+#endif
