@@ -540,7 +540,8 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	else
 		schedule(core);
 	drain_leave(core);
-	ledger_drain(core);
+	if (core->changed != 0)
+		ledger_drain(core);
 	core->actions = NULL;
 	/* A timer that was armed for a time in the past is not late. */
 	core->due_at_ms = timers_first(&core->timers) > now.ms ? timers_first(&core->timers) : now.ms;

@@ -40,7 +40,8 @@ enum drain {
 /* What has to outlive a crash, and has changed in this step. */
 enum change {
 	CHANGE_TERMS = 1, /* what the settings bind (binding.h) */
-	CHANGE_SET = 2    /* the set of masters, or their places */
+	CHANGE_SET = 2,   /* the set of masters, or their places */
+	CHANGE_LISTED = 4 /* a session, loss, hold or lease, each on the list of its kind */
 };
 
 struct core {
@@ -75,7 +76,7 @@ struct core {
 	struct locks *locks;
 	struct liveness *liveness;
 	struct families *families;
-	unsigned changed;      /* of enum change */
+	unsigned changed;      /* of enum change; 0: the step has nothing for the ledger */
 	struct buffer *ledger; /* its entries go here; NULL: none is written (ledger.h) */
 };
 

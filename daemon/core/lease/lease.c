@@ -83,8 +83,10 @@ void
 lease_changed(struct core *core, struct lease *l)
 {
 	/* Without a hold there is no entry, and the lease may have ended when the step does. */
-	if (l->grants != NULL)
-		dirty_add(&core->lease_changes, &l->changed);
+	if (l->grants == NULL)
+		return;
+	core_changed(core, CHANGE_LISTED);
+	dirty_add(&core->lease_changes, &l->changed);
 }
 
 void

@@ -21,8 +21,10 @@
 void
 loss_changed(struct core *core, struct loss *loss)
 {
-	if (loss->session->written && !loss->changed)
-		loss->changed = change_list_add(&core->locks->changed_losses, loss);
+	if (!loss->session->written || loss->changed)
+		return;
+	core_changed(core, CHANGE_LISTED);
+	loss->changed = change_list_add(&core->locks->changed_losses, loss);
 }
 
 void
@@ -38,8 +40,10 @@ loss_gone(struct core *core, struct loss *loss)
 static void
 grant_list(struct core *core, struct grant *g)
 {
-	if (!g->changed)
-		g->changed = change_list_add(&core->locks->changed_grants, g);
+	if (g->changed)
+		return;
+	core_changed(core, CHANGE_LISTED);
+	g->changed = change_list_add(&core->locks->changed_grants, g);
 }
 
 void

@@ -505,7 +505,6 @@ ledger_drain(struct core *core)
 		write_terms(core->ledger, core);
 	if ((core->changed & CHANGE_SET) != 0)
 		ledger_set_write(core->ledger, core);
-	core->changed = 0;
 	drain_sessions(core);
 	drain_losses(core);
 	drain_holds(core);
@@ -513,6 +512,7 @@ ledger_drain(struct core *core)
 	drain_gone_sessions(core);
 	drain_missed(core);
 	changes_rest(core);
+	core->changed = 0;
 }
 
 void

@@ -72,8 +72,8 @@ struct core;
 struct hold_entry;
 struct record;
 
-/* At the end of a step: appends what has changed in it, and marks in the things themselves what is in the
- * ledger (session.written, grant.durable), whether a ledger is written or not. */
+/* At the end of a step with changes (core.changed): appends what has changed, and marks in the things
+ * themselves what is in the ledger (session.written, grant.durable), whether a ledger is written or not. */
 void ledger_drain(struct core *core);
 
 /* A core has been loaded or recovered: marks what is durable. */

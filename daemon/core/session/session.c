@@ -134,8 +134,10 @@ session_new(struct core *core, const struct peer *peer)
 static void
 session_list(struct core *core, struct session *s)
 {
-	if (!s->changed)
-		s->changed = change_list_add(&core->sessions->changed, s);
+	if (s->changed)
+		return;
+	core_changed(core, CHANGE_LISTED);
+	s->changed = change_list_add(&core->sessions->changed, s);
 }
 
 void
