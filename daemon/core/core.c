@@ -185,12 +185,13 @@ stall_least_ms(const struct core *core)
 static void
 run_timers(struct core *core, int64_t late_ms)
 {
-	bool stalled = late_ms >= stall_least_ms(core);
 	struct timer *t;
+	bool stalled;
 
 	assert(!core->ended);
 	if (timers_first(&core->timers) > core->now.ms)
 		return;
+	stalled = late_ms >= stall_least_ms(core);
 	if (stalled)
 		core->awake_since_ms = core->now.ms;
 	while ((t = timers_due(&core->timers, core->now.ms)) != NULL) {
@@ -539,7 +540,8 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 		end_all(core);
 	else
 		schedule(core);
-	drain_leave(core);
+	if (core->drain == DRAIN_ENDS)
+		drain_leave(core);
 	if (core->changed != 0)
 		ledger_drain(core);
 	core->actions = NULL;

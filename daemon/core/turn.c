@@ -16,25 +16,22 @@
 static void
 turn_rescan(struct core *core)
 {
-	bool retry = core->retry;
-
 	core->retry = false;
-	if (retry) {
-		rescan_retry(core);
-		latch_retry_all(core);
-	}
-	rescan_begin(core, retry);
+	rescan_retry(core);
+	latch_retry_all(core);
+	rescan_begin(core);
 }
 
 void
 schedule(struct core *core)
 {
 	do {
-		turn_rescan(core);
+		if (core->retry)
+			turn_rescan(core);
 		/* An MLOCK that waits for a name next has to do so before the name is given back. */
 		while ((!TAILQ_EMPTY(&core->families->mlocks) && mlock_schedule(core)) || schedule_next(core))
 			continue;
 		assert(core->dirty.first == core->dirty.end && !core->dirty.missed);
 		assert(TAILQ_EMPTY(&core->families->mlocks) && !core->quorum->reconfigured);
-	} while (drain_goes_on(core));
+	} while (core->drain == DRAIN_WAITS && drain_goes_on(core));
 }

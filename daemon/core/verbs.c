@@ -581,7 +581,8 @@ drain_event(struct core *core, conn_id id, bool waits)
 bool
 drain_goes_on(struct core *core)
 {
-	if (core->drain != DRAIN_WAITS || holds_left(core) > 0)
+	assert(core->drain == DRAIN_WAITS);
+	if (holds_left(core) > 0)
 		return false;
 	drain_end(core);
 	return true;
@@ -592,8 +593,9 @@ drain_leave(struct core *core)
 {
 	const struct core_counts *counts = &core->counts;
 
-	if (core->drain != DRAIN_ENDS || core->quorum->left || core->ended ||
-		counts->leases + counts->grants + counts->withheld > 0 || core->leases->releases != NULL)
+	assert(core->drain == DRAIN_ENDS);
+	if (core->quorum->left || core->ended || counts->leases + counts->grants + counts->withheld > 0 ||
+		core->leases->releases != NULL)
 		return;
 	assert(core->counts.releasing == 0);
 	core->quorum->left = true;

@@ -30,12 +30,13 @@ void break_event(struct core *core, const struct command *command);
  * waits, it is over now. */
 void drain_event(struct core *core, conn_id id, bool waits);
 
-/* A step has been scheduled. Goes on to the end if holders are no longer waited for. True: it did, and there
- * is more to schedule. */
+/* A step has been scheduled, and a drain waits. Goes on to its end if holders are no longer waited for. True:
+ * it did, and there is more to schedule. */
 bool drain_goes_on(struct core *core) __attribute__((warn_unused_result));
 
-/* When no client relies on a lease of this daemon any more, tells its masters, once: daemons with other
- * limits or another format need not wait for the end of its registration. */
+/* At the end of each step of a drain that ends. When no client relies on a lease of this daemon any more,
+ * tells its masters, once: daemons with other limits or another format need not wait for the end of its
+ * registration. */
 void drain_leave(struct core *core);
 
 #endif

@@ -109,6 +109,8 @@ dirty_missed(struct dirty *t)
 	t->first = t->list;
 	t->end = t->list;
 	t->missed = false;
+	if (!missed && t->room > t->list + ROOM_LEAST)
+		(void)dirty_set_room(t, ROOM_LEAST);
 	return missed;
 }
 
@@ -117,14 +119,6 @@ dirty_found(struct dirty *t, struct dirty_item *item)
 {
 	t->missed = !dirty_put(t, item);
 	return !t->missed;
-}
-
-void
-dirty_rest(struct dirty *t)
-{
-	assert(t->first == t->end && !t->missed);
-	if (t->room > t->list + ROOM_LEAST)
-		(void)dirty_set_room(t, ROOM_LEAST);
 }
 
 bool

@@ -41,14 +41,12 @@ struct dirty_item *dirty_next(struct dirty *t);
 /* The one that comes a few turns later, so that its memory can be fetched; NULL: none. */
 struct dirty_item *dirty_ahead(const struct dirty *t);
 
-/* All on the list have had their turn, and it begins anew. True: things that are still dirty were missed. */
+/* All on the list have had their turn, and it begins anew. True: things that are still dirty were missed; if
+ * not, the memory for many is given back. */
 bool dirty_missed(struct dirty *t);
 
 /* A dirty thing that was missed. False: there is no room for it, and it is missed again. */
 bool dirty_found(struct dirty *t, struct dirty_item *item);
-
-/* Nothing is left: gives back the memory for many. */
-void dirty_rest(struct dirty *t);
 
 /* Nothing is left, and the memory for many is given back. */
 bool dirty_at_rest(const struct dirty *t);

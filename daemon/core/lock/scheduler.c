@@ -160,7 +160,7 @@ rescan_retry(struct core *core)
 }
 
 void
-rescan_begin(struct core *core, bool any)
+rescan_begin(struct core *core)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
@@ -170,12 +170,9 @@ rescan_begin(struct core *core, bool any)
 		m->reclaim = false;
 		m->reclaims = true;
 		m->reclaiming = 0;
-		any = true;
 	}
-	if (any) {
-		timer_cancel(&core->timers, &core->locks->rescan_timer);
-		rescan_timer(core);
-	}
+	timer_cancel(&core->timers, &core->locks->rescan_timer);
+	rescan_timer(core);
 }
 
 /* ---- what follows ---- */
@@ -209,15 +206,12 @@ schedule_next(struct core *core)
 {
 	struct dirty_item *item = dirty_next(&core->dirty), *ahead;
 
-	if (item == NULL) {
-		if (dirty_missed(&core->dirty))
-			schedule_find(core);
+	while (item == NULL && dirty_missed(&core->dirty)) {
+		schedule_find(core);
 		item = dirty_next(&core->dirty);
 	}
-	if (item == NULL) {
-		dirty_rest(&core->dirty);
+	if (item == NULL)
 		return false;
-	}
 	ahead = dirty_ahead(&core->dirty);
 	if (ahead != NULL)
 		resource_expect(OWNER_OF(ahead, struct resource, item));

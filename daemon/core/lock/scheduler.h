@@ -48,8 +48,8 @@ void rescan_shorten(struct core *core, struct master *m, int64_t ms);
  */
 void rescan_retry(struct core *core);
 
-/* Before a step ends: begins the scans of masters that ask for it; and, with any, goes on with all. */
-void rescan_begin(struct core *core, bool any);
+/* After rescan_retry(): begins the scans of masters that ask for it, and goes on with all. */
+void rescan_begin(struct core *core);
 
 /* The timer: goes on. */
 void rescan_timer(struct core *core);

@@ -468,14 +468,11 @@ leases_changed(struct core *core)
 	struct dirty *changes = &core->lease_changes;
 	struct dirty_item *item = dirty_next(changes);
 
-	if (item == NULL && dirty_missed(changes)) {
+	while (item == NULL && dirty_missed(changes)) {
 		leases_find(core);
 		item = dirty_next(changes);
 	}
-	if (item != NULL)
-		return OWNER_OF(item, struct lease, changed);
-	dirty_rest(changes);
-	return NULL;
+	return item == NULL ? NULL : OWNER_OF(item, struct lease, changed);
 }
 
 static void
