@@ -17,6 +17,7 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/rules.h"
 #include "daemon/core/liveness/attach.h"
 #include "daemon/core/liveness/ending.h"
 #include "daemon/core/liveness/grace.h"
@@ -141,7 +142,9 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 static void
 verb_lock(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct resource *r = names_find(&core->leases->names, c->name);
+	uint32_t hash = names_hash(&core->leases->names, c->name);
+	struct resource *r = names_find_hashed(&core->leases->names, c->name, hash);
+	const struct rule *rule = r != NULL ? r->rule : rules_find(&core->leases->rules, c->name);
 	struct grant *g = grant_any(core, r, conn->session, c->owner);
 	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 	struct waiter *again;
@@ -170,7 +173,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	}
 	if (lock_refused(core, conn, c) || (again == NULL && lock_limited(core, conn, c)))
 		return;
-	if (r == NULL && key_refuses(core, c->name, &refusal)) {
+	if (r == NULL && key_refuses(core, c->name, rule, &refusal)) {
 		emit_reply(core, conn->id, &refusal);
 		return;
 	}
@@ -181,7 +184,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	if (loss != NULL)
 		loss_forget(core, conn->session, loss);
 	if (r == NULL)
-		r = resource_new(core, c->name);
+		r = resource_make(core, c->name, hash, rule);
 	if (r == NULL) {
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return;

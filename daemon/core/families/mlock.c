@@ -482,7 +482,7 @@ name_refused(struct core *core, const struct conn *conn, const struct command *c
 			core->settings.name_bytes);
 		return true;
 	}
-	if (r == NULL && key_refuses(core, name, &why)) {
+	if (r == NULL && key_refuses(core, name, rules_find(&core->leases->rules, name), &why)) {
 		emit_reply(core, conn->id, &why);
 		return true;
 	}

@@ -159,10 +159,8 @@ names_fit(struct names *names)
 void
 names_add(struct names *names, struct resource *r)
 {
-	struct slice name = resource_name(r);
 	struct resource **chain;
 
-	r->hash = names_hash(names, name);
 	names_fit(names);
 	chain = chain_at(names, chain_of(names, r->hash));
 	r->next = *chain;

@@ -49,7 +49,7 @@ uint32_t names_hash(const struct names *names, struct slice name);
 struct resource *names_find(const struct names *names, struct slice name);
 struct resource *names_find_hashed(const struct names *names, struct slice name, uint32_t hash);
 
-/* The name must not be there yet. */
+/* The name must not be there yet, and r->hash is its hash. */
 void names_add(struct names *names, struct resource *r);
 void names_remove(struct names *names, struct resource *r);
 

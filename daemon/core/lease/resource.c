@@ -32,7 +32,7 @@ resource_link_of(const struct core *core, struct slice name)
 }
 
 struct resource *
-resource_new(struct core *core, struct slice name)
+resource_make(struct core *core, struct slice name, uint32_t hash, const struct rule *rule)
 {
 	size_t before =
 		offsetof(struct resource, lease.within) + core->settings.masters * sizeof(struct lease_vote);
@@ -49,10 +49,18 @@ resource_new(struct core *core, struct slice name)
 	assert(r->link < core->settings.links);
 	r->demand = core->leases->no_demand;
 	lease_init(&r->lease, r, resource_votes(r));
-	r->rule = rules_find(&core->leases->rules, name);
+	r->rule = rule;
+	r->hash = hash;
 	names_add(&core->leases->names, r);
 	core->counts.resources++;
 	return r;
+}
+
+struct resource *
+resource_new(struct core *core, struct slice name)
+{
+	return resource_make(
+		core, name, names_hash(&core->leases->names, name), rules_find(&core->leases->rules, name));
 }
 
 struct resource *

@@ -85,8 +85,11 @@ resource_expect(const struct resource *r)
 		__builtin_prefetch((const char *)r + at);
 }
 
-/* Makes one for a name that has none. NULL: out of memory. */
+/* Makes one for a name that has none. NULL: out of memory. The second one is for a name whose hash and rule
+ * are known already. */
 struct resource *resource_new(struct core *core, struct slice name) __attribute__((warn_unused_result));
+struct resource *resource_make(struct core *core, struct slice name, uint32_t hash, const struct rule *rule)
+	__attribute__((warn_unused_result));
 
 /* Finds or makes it. NULL: out of memory. */
 struct resource *resource_get(struct core *core, struct slice name) __attribute__((warn_unused_result));

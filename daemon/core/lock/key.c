@@ -109,9 +109,9 @@ why_reserved(struct slice key, struct reply *why)
 }
 
 bool
-key_refuses(const struct core *core, struct slice name, struct reply *why)
+key_refuses(const struct core *core, struct slice name, const struct rule *rule, struct reply *why)
 {
-	const struct rule *rule = rules_find(&core->leases->rules, name), *other;
+	const struct rule *other;
 	char bytes[KEY_BYTES_MAX];
 	struct template t;
 	struct slice key = {bytes, 0}, found;

@@ -15,10 +15,11 @@
 
 struct core;
 struct reply;
+struct rule;
 
-/* Whether this name cannot be locked, because its key belongs to another name or to holdfast itself. True:
- * *why is set. */
-bool key_refuses(const struct core *core, struct slice name, struct reply *why)
+/* Whether this name, with its rule, cannot be locked, because its key belongs to another name or to holdfast
+ * itself. True: *why is set. */
+bool key_refuses(const struct core *core, struct slice name, const struct rule *rule, struct reply *why)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -33,6 +33,13 @@ resource_of(const char *text)
 	return r;
 }
 
+static void
+add(struct names *names, struct resource *r)
+{
+	r->hash = names_hash(names, resource_name(r));
+	names_add(names, r);
+}
+
 static struct model *
 model_new(void)
 {
@@ -52,7 +59,7 @@ static void
 model_set(struct model *m, size_t i, bool there)
 {
 	if (there && !m->there[i])
-		names_add(&m->names, m->all[i]);
+		add(&m->names, m->all[i]);
 	if (!there && m->there[i])
 		names_remove(&m->names, m->all[i]);
 	m->there[i] = there;
@@ -320,10 +327,10 @@ START_TEST(a_name_is_told_from_one_that_it_begins_with)
 	struct names names;
 
 	names_init(&names, (const uint64_t[2]){3, 4});
-	names_add(&names, longer);
-	names_add(&names, none);
+	add(&names, longer);
+	add(&names, none);
 	ck_assert_ptr_null(names_find(&names, resource_name(shorter)));
-	names_add(&names, shorter);
+	add(&names, shorter);
 	ck_assert_ptr_eq(names_find(&names, resource_name(longer)), longer);
 	ck_assert_ptr_eq(names_find(&names, resource_name(shorter)), shorter);
 	ck_assert_ptr_eq(names_find(&names, resource_name(none)), none);
