@@ -64,7 +64,7 @@ acquire_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 {
 	int64_t queue_ms = CALL_QUEUELESS;
 
-	assert(l->state == LEASE_ACQUIRING && master_usable(&core->masters[i], l->resource->link));
+	assert(l->state == LEASE_ACQUIRING);
 	/* Redisson does not know our queue: a daemon that waits there would not be called when a Redisson
 	 * lock ends. */
 	if (i == l->queue_master && l->resource->rule->interop != INTEROP_REDISSON)
@@ -105,8 +105,8 @@ acquire_begin(struct core *core, struct lease *l)
 	unsigned queue_master = quorum_queue_master(core, resource_name(r), r->link);
 	bool yielded = l->state == LEASE_NONE && lease_none(l)->pause == PAUSE_YIELDED;
 	struct lease_acquiring acquiring = {.refused = lease_refused(l)};
+	unsigned asked = 0;
 
-	assert(majority_usable(core, r->link));
 	assert(l->state == LEASE_NONE || lease_waiting(l)->why != WAIT_FOREIGN);
 	if (queue_master != l->queue_master)
 		lease_leave_queue(core, l);
@@ -124,10 +124,14 @@ acquire_begin(struct core *core, struct lease *l)
 		core->now.ms + (acquiring.scope == ACQUIRE_ALL ? patience
 							       : acquire_queue_master_patience_ms(core, l)));
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (master_usable(&core->masters[i], r->link) &&
-			(i == queue_master || acquiring.scope == ACQUIRE_ALL))
-			acquire_ask(core, l, i, patience);
+		if (!master_usable(&core->masters[i], r->link) ||
+			(i != queue_master && acquiring.scope != ACQUIRE_ALL))
+			continue;
+		acquire_ask(core, l, i, patience);
+		asked++;
 	}
+	/* A majority can be used. */
+	assert(asked >= (acquiring.scope == ACQUIRE_ALL ? quorum_majority(core) : 1));
 }
 
 /* The queue master does not keep us from asking the others. */

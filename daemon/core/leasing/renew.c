@@ -67,11 +67,12 @@ renew_short_of_tokens(const struct lease *l)
 void
 renew_tokens(struct core *core, struct lease *l)
 {
-	int64_t soon_ms = core->now.ms + renew_soon_ms(l);
 	struct lease_held *held = lease_held(l);
+	int64_t soon_ms;
 
 	if (!renew_short_of_tokens(l))
 		return;
+	soon_ms = core->now.ms + renew_soon_ms(l);
 	if (held->renewal != RENEWAL_DRY) {
 		renew_begin(core, l);
 	} else if (held->token > held->token_last && held->refresh_at_ms > soon_ms) {

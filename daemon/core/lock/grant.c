@@ -150,8 +150,9 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	g->token = token;
 	g->count = 1;
 	g->granted_ms = core->now.ms;
-	if (bounded)
-		(void)terms_new(core, g);
+	if (!bounded)
+		return g;
+	(void)terms_new(core, g);
 	if (w->part == NULL)
 		grant_begin(core, g, w->lease_ms, w->max_hold_ms, claim_ms);
 	return g;
@@ -249,7 +250,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 struct grant *
 grant_any(const struct core *core, const struct resource *r, struct session *s, struct slice owner)
 {
-	return r == NULL ? NULL : holds_find(core, s, r, owner);
+	return r == NULL || r->grant_count == 0 ? NULL : holds_find(core, s, r, owner);
 }
 
 struct grant *
