@@ -165,7 +165,9 @@ driver_on_request(void *arg, struct connection *c, const struct request *request
 {
 	struct driver *d = arg;
 	dispatch_request(&d->context, c, request);
-	driver_served(d, c);
+	if (d->stats->clients_kept > 0) {
+		driver_served(d, c);
+	}
 }
 
 static void
@@ -267,6 +269,9 @@ driver_is_done(const struct driver *d)
 	if (d->stopped) {
 		return true;
 	}
+	if (!d->draining && !d->failed) {
+		return false;
+	}
 	if (core_ended(d->core)) {
 		return !connections_unwritten(d->connections) || clock_ms() >= d->drain_until_ms;
 	}
@@ -307,7 +312,7 @@ driver_listen_up(struct driver *d)
 {
 	bool still = driver_hands_over(d);
 	loop_turn(d->loop, !still && (connections_busy(d->connections) || http_busy(d->http) ||
-					     fleet_busy(d->context.fleet)));
+					     (d->context.fleet_works && fleet_busy(d->context.fleet))));
 	size_t before = 0, noted = still ? 0 : connections_arrived(d->connections);
 	int64_t until_ns = noted >= LOOP_EVENTS_MIN ? clock_ns() + DRIVER_LISTEN_NS : 0;
 	while (noted >= before + LOOP_EVENTS_MIN && clock_ns() < until_ns) {
@@ -392,8 +397,10 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 		wake_at = earlier(wake_at, now_ms + 1);
 	} else {
 		int64_t probe_at = connections_probe(d->connections, now_ms);
-		wake_at = d->fleet_wake_ms < wake_at ? d->fleet_wake_ms : wake_at;
 		wake_at = probe_at < wake_at ? probe_at : wake_at;
+	}
+	if (d->context.fleet_works && !driver_hands_over(d)) {
+		wake_at = d->fleet_wake_ms < wake_at ? d->fleet_wake_ms : wake_at;
 	}
 	if (admission_waits(&d->admission)) {
 		wake_at = earlier(wake_at, admission_wake_at(&d->admission));
@@ -430,7 +437,7 @@ driver_serve(struct driver *d, int64_t begun_ns)
 	}
 	if (d->rests) {
 		fleet_rest(d->context.fleet); /* requests that came behind a RESTART in this turn */
-	} else {
+	} else if (d->context.fleet_works) {
 		d->fleet_wake_ms = fleet_turn(d->context.fleet, begun_ns / 1000000);
 	}
 }
@@ -453,7 +460,7 @@ driver_turn(struct driver *d)
 	if (d->waits) {
 		driver_drain_turn(d);
 	}
-	if (!driver_is_still(d, now_ms)) {
+	if (!driver_hands_over(d) || !driver_is_still(d, now_ms)) {
 		driver_serve(d, begun_ns);
 	} else if (d->handed_over) {
 		return; /* what is written now would be written twice */
@@ -462,8 +469,9 @@ driver_turn(struct driver *d)
 		driver_rely(d);
 	}
 	masters_flush(d->masters); /* before the answers: the masters work while these are written */
-	connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS);
-	masters_flush(d->masters); /* calls that follow from the ends of connections */
+	if (connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS)) {
+		masters_flush(d->masters); /* calls that follow from the ends of connections */
+	}
 	if (ledger_works(&d->ledger)) {
 		driver_ledger_turn(d, now_ms);
 	}

@@ -410,6 +410,7 @@ open_new(struct fleet *fleet, conn_id conn, uint64_t user, const struct command 
 		.owner = text_take(&text, command->owner)};
 	TAILQ_INSERT_TAIL(&fleet->opens, open, next);
 	fleet->open_count++;
+	fleet->context->fleet_works = true;
 	return open;
 }
 
@@ -564,6 +565,7 @@ fleet_turn(struct fleet *fleet, int64_t now_ms)
 {
 	int64_t wake_at = longest_turn(fleet->longest, fleet->context, now_ms);
 	struct fleet_open *open, *next;
+	fleet->context->fleet_works = false;
 	if (fleet->ask_count > 0) {
 		serve_turn(fleet, clock_ns() + FLEET_TURN_NS);
 		wake_at = fleet->ask_count > 0 ? now_ms : wake_at;
@@ -592,6 +594,7 @@ fleet_turn(struct fleet *fleet, int64_t now_ms)
 			open_turn(fleet, open, now_ms);
 		}
 	}
+	fleet->context->fleet_works |= fleet->open_count > 0 || wake_at != INT64_MAX;
 	return wake_at;
 }
 

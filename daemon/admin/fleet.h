@@ -110,8 +110,8 @@ bool fleet_asks_owners(struct context *context, struct connection *connection, c
 
 /* Whether requests of other daemons wait to be served. */
 bool fleet_busy(const struct fleet *fleet);
-/* Once in a turn: serves other daemons, and ends requests whose time is over. Returns when it has to be
- * called again at the latest, CLOCK_BOOTTIME in ms. */
+/* Once in a turn if context.fleet_works: serves other daemons, and ends requests whose time is over. Returns
+ * when it has to be called again at the latest, CLOCK_BOOTTIME in ms. */
 int64_t fleet_turn(struct fleet *fleet, int64_t now_ms);
 /* Before a hand-over: answers all open requests with what there is. */
 void fleet_rest(struct fleet *fleet);

@@ -96,6 +96,7 @@ serve_queue(struct fleet *fleet, unsigned master, struct slice text)
 		return;
 	}
 	struct fleet_ask *ask = &fleet->asks[(fleet->ask_first + fleet->ask_count++) % FLEET_QUEUE_MAX];
+	fleet->context->fleet_works = true;
 	ask->master = master;
 	ask->number = number;
 	ask->protocol = (int)protocol;

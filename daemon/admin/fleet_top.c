@@ -89,6 +89,7 @@ write_here(const struct context *context, const struct report_ranked *asked, con
 	struct buffer rows;
 	int64_t now_ms = clock_ms();
 	bool whole = false;
+	context->fleet->context->fleet_works = true; /* the search goes on in its turns */
 	if (!longest_ask(context->fleet->longest, context, command->match, request.viewer, now_ms, &found)) {
 		return false;
 	}

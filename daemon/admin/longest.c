@@ -213,8 +213,9 @@ int64_t
 longest_turn(struct longest *longest, const struct context *context, int64_t now_ms)
 {
 	bool works = false;
+	int64_t wake_at = INT64_MAX;
 	if (!longest->known) {
-		return INT64_MAX;
+		return wake_at;
 	}
 	longest->known = false;
 	for (size_t i = 0; i < LONGEST_SEARCHES; i++) {
@@ -222,11 +223,15 @@ longest_turn(struct longest *longest, const struct context *context, int64_t now
 		if (s->used_ms > 0 && now_ms - s->used_ms >= LONGEST_IDLE_MS) {
 			search_done(s);
 		}
-		longest->known |= s->used_ms > 0;
+		if (s->used_ms > 0) {
+			longest->known = true;
+			wake_at = s->used_ms + LONGEST_IDLE_MS < wake_at ? s->used_ms + LONGEST_IDLE_MS
+									 : wake_at;
+		}
 		works |= s->next != NULL;
 	}
 	if (!works) {
-		return INT64_MAX;
+		return wake_at;
 	}
 	if (now_ms >= longest->slice_ms + LONGEST_PAUSE_MS) {
 		do {

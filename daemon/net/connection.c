@@ -182,7 +182,8 @@ connection_flush(struct connection *c)
 		return;
 	}
 	connection_write(c);
-	if (c->state != CONNECTION_ENDED) {
+	/* As a rule nothing is left in either buffer. */
+	if (c->in.room + c->out.room + c->buffered > 0 && c->state != CONNECTION_ENDED) {
 		connection_count_buffered(c);
 	}
 	if (c->state == CONNECTION_CLOSING && buffer_length(&c->out) == 0) {
@@ -463,7 +464,6 @@ connection_take(struct connection *c, size_t n)
 	} else {
 		connection_settle_fd(c);
 	}
-	/* As a rule nothing is left in either buffer. */
 	if (c->in.room + c->buffered > 0 && c->state == CONNECTION_OPEN) {
 		connection_count_buffered(c);
 	}
@@ -645,6 +645,9 @@ connection_drop_fd(struct connection *c)
 void
 connection_settle_fd(struct connection *c)
 {
+	if (c->passed_fd == PASSING_NONE) {
+		return;
+	}
 	if (buffer_length(&c->in) == 0) {
 		connection_drop_fd(c);
 	} else if (c->passed_fd >= 0 && !c->holds_fd) {

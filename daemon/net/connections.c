@@ -496,7 +496,7 @@ connections_end(struct connections *set, int64_t until_ns)
 	} while (c && clock_ns() < until_ns);
 }
 
-void
+bool
 connections_turn(struct connections *set, int64_t until_ns)
 {
 	connections_flush(set);
@@ -508,11 +508,15 @@ connections_turn(struct connections *set, int64_t until_ns)
 	if (set->store.n < CONNECTION_WRITE_COUNT) {
 		buffer_store_fill(&set->store);
 	}
-	if (set->fair_queue.counts[FAIR_QUEUE_ENDED] > 0) {
+	bool ends = set->fair_queue.counts[FAIR_QUEUE_ENDED] > 0;
+	if (ends) {
 		connections_end(set, until_ns);
 		connections_flush(set);
 	}
-	connections_settle(set);
+	if (!TAILQ_EMPTY(&set->touched)) {
+		connections_settle(set);
+	}
+	return ends;
 }
 
 int64_t

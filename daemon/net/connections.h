@@ -79,8 +79,9 @@ void connections_each(
 /* Serves each connection once that was left over from the turn before or of which something has arrived,
  * until the time until_ns (clock_ns()). The rest is for the next turn. */
 void connections_serve(struct connections *set, int64_t until_ns);
-/* The end of a turn: writes answers, then tells and frees ended connections until the time until_ns. */
-void connections_turn(struct connections *set, int64_t until_ns);
+/* The end of a turn: writes answers, then tells and frees ended connections until the time until_ns. True:
+ * there were some. */
+bool connections_turn(struct connections *set, int64_t until_ns);
 /* When it has to be called at the latest, CLOCK_BOOTTIME: an answer is held back until then. INT64_MAX: none
  * is. */
 int64_t connections_held_until(const struct connections *set);

@@ -134,6 +134,7 @@ struct context {
 	struct history *history;
 	struct hour *hour;
 	struct fleet *fleet;
+	bool fleet_works; /* it wants its turns; fleet_turn() says when it does no more */
 	struct health *health;
 	struct stats *stats;
 	struct log *log;
