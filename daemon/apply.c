@@ -51,9 +51,11 @@ count_refusal(struct stats *stats, enum code code)
 static bool
 reply_is_for(const struct reply *reply, const struct connection *c)
 {
+	if (reply->type != REPLY_ERROR || reply->code != CODE_DEADLOCK || reply->n == 0) {
+		return true;
+	}
 	struct viewer viewer = connection_viewer(c);
-	return reply->type != REPLY_ERROR || reply->code != CODE_DEADLOCK || reply->n == 0 ||
-	       (viewer_may(&viewer, RIGHT_SEE) && viewer_names_all(&viewer));
+	return viewer_may(&viewer, RIGHT_SEE) && viewer_names_all(&viewer);
 }
 
 static void
@@ -64,12 +66,12 @@ apply_reply(struct apply *p, const struct action *action)
 	if (!c || !connection_waits(c)) {
 		return;
 	}
+	enum verb last = connection_identity(c)->last;
 	if (reply->type == REPLY_QUEUED) {
 		connection_owe(c);
-	} else if (connection_identity(c)->last == VERB_CANCEL && reply->type == REPLY_INT && reply->n == 1) {
+	} else if (last == VERB_CANCEL && reply->type == REPLY_INT && reply->n == 1) {
 		connection_paid(c);
 	}
-	enum verb last = connection_identity(c)->last;
 	if (reply->type == REPLY_ERROR && (last == VERB_LOCK || last == VERB_MLOCK)) {
 		count_refusal(p->stats, reply->code);
 	}
@@ -154,7 +156,8 @@ apply_note(void *apply, const struct note *note)
 {
 	struct apply *p = apply;
 	const char *where = note->master >= 0 ? masters_where(p->masters, (unsigned)note->master) : NULL;
-	note_log(note, where, masters_left(p->masters), &p->gates, p->log);
+	bool meant = note->type == NOTE_MASTER_AWAY && masters_left(p->masters);
+	note_log(note, where, meant, &p->gates, p->log);
 	note_count(note, p->stats);
 	events_tell(p->events, note, where);
 	history_note(p->history, note, p->wall_ms);

@@ -83,9 +83,8 @@ note_says_why(const struct note *note)
 }
 
 void
-note_log(const struct note *note, const char *where, bool left, struct note_gates *gates, struct log *log)
+note_log(const struct note *note, const char *where, bool meant, struct note_gates *gates, struct log *log)
 {
-	bool meant = left && note->type == NOTE_MASTER_AWAY;
 	enum log_level level = meant ? LOG_INFO_LEVEL : note_rows[note->type].level;
 	/* Most notes are not logged, and this is called for each hold that begins or ends. */
 	if (!log_wants(log, level)) {

@@ -17,20 +17,25 @@ changes_masters(enum verb verb)
 	return verb == VERB_MASTERS_REPLACE || verb == VERB_MASTERS_ADD || verb == VERB_MASTERS_ABORT;
 }
 
+static bool
+dispatch_sees_fleet(const struct connection *c)
+{
+	const struct viewer viewer = connection_viewer(c);
+	return viewer_sees_fleet(&viewer);
+}
+
 /* Whether the command may be carried out. If not, the refusal was sent. */
 static bool
-dispatch_allows(struct connection *c, const struct command *command)
+dispatch_allows(struct connection *c, const struct command *command, unsigned flags)
 {
 	const struct identity *who = connection_identity(c);
-	unsigned flags = command_info(command->verb)->flags;
-	if (!permit_request(c, command)) {
+	if (!permit_request(c, command, flags)) {
 		return false;
 	}
 	bool lists = command->fleet && (command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS ||
 					       command->verb == VERB_TOP || command->verb == VERB_HOUR);
 	/* Other daemons do not know what the client may see: they tell everything. */
-	const struct viewer viewer = connection_viewer(c);
-	if (lists && !viewer_sees_fleet(&viewer)) {
+	if (lists && !dispatch_sees_fleet(c)) {
 		connection_error(c, CODE_NOPERM,
 			"this takes an administrator: root or the owner of the Unix socket, or a user "
 			"with see in its may: and without names:");
@@ -110,12 +115,12 @@ handler_of(const struct context *context, const struct command *command)
 
 /* Answers the verbs that are not for the core. */
 static void
-dispatch_here(struct context *context, struct connection *c, const struct command *command)
+dispatch_here(struct context *context, struct connection *c, const struct command *command, unsigned flags)
 {
 	context->hooks->alive(context->arg, c);
-	if (command_info(command->verb)->flags & COMMAND_CLOSE) {
+	if (flags & COMMAND_CLOSE) {
 		connection_cut(c, END_ABANDONED, "speaks HTTP");
-	} else if (dispatch_allows(c, command)) {
+	} else if (dispatch_allows(c, command, flags)) {
 		context_verb *handler = handler_of(context, command);
 		assert(handler);
 		handler(context, c, command);
@@ -150,8 +155,8 @@ dispatch_request(struct context *context, struct connection *c, const struct req
 	who->answered = CODE_COUNT;
 	context->calls[command.verb]++;
 	if (!(flags & COMMAND_CORE)) {
-		dispatch_here(context, c, &command);
-	} else if (dispatch_allows(c, &command)) {
+		dispatch_here(context, c, &command, flags);
+	} else if (dispatch_allows(c, &command, flags)) {
 		dispatch_core(context, c, &command);
 	} else {
 		who->last_ms = clock_ms();

@@ -30,9 +30,8 @@ rights_print(char out[RIGHTS_TEXT_MAX], unsigned rights)
 
 /* Which rights each suffice for the request. */
 static unsigned
-rights_needed(const struct command *command)
+rights_needed(const struct command *command, unsigned flags)
 {
-	unsigned flags = command_info(command->verb)->flags;
 	if (flags & COMMAND_BREAKS) {
 		return RIGHT_BREAK;
 	}
@@ -47,10 +46,10 @@ rights_needed(const struct command *command)
 }
 
 static void
-permit_refuse_verb(struct connection *c, const struct viewer *viewer, const struct command *command)
+permit_refuse_verb(
+	struct connection *c, const struct viewer *viewer, const struct command *command, unsigned rights)
 {
 	char usage[COMMAND_NAME_MAX], needed[RIGHTS_TEXT_MAX], has[RIGHTS_TEXT_MAX];
-	unsigned rights = rights_needed(command);
 	if (!viewer->user) {
 		connection_error(c, CODE_NOPERM,
 			"this takes an administrator: root or the owner of the Unix socket, or a user "
@@ -77,14 +76,15 @@ permit_name(struct connection *c, const struct viewer *viewer, struct slice name
 }
 
 bool
-permit_request(struct connection *c, const struct command *command)
+permit_request(struct connection *c, const struct command *command, unsigned flags)
 {
-	if (!(command_info(command->verb)->flags & PERMIT_FLAGS)) {
+	if (!(flags & PERMIT_FLAGS)) {
 		return true;
 	}
 	const struct viewer viewer = connection_viewer(c);
-	if (!viewer_may(&viewer, rights_needed(command))) {
-		permit_refuse_verb(c, &viewer, command);
+	unsigned rights = rights_needed(command, flags);
+	if (!viewer_may(&viewer, rights)) {
+		permit_refuse_verb(c, &viewer, command, rights);
 		return false;
 	}
 	if (viewer_names_all(&viewer)) {

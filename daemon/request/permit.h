@@ -9,9 +9,9 @@
 
 #include "daemon/request/context.h"
 
-/* Whether the user of the connection may send this request. If not, the refusal was sent; it names the key of
- * the configuration that says so. */
-bool permit_request(struct connection *connection, const struct command *command)
+/* Whether the user of the connection may send this request, whose verb has these flags. If not, the refusal
+ * was sent; it names the key of the configuration that says so. */
+bool permit_request(struct connection *connection, const struct command *command, unsigned flags)
 	__attribute__((warn_unused_result));
 
 #endif
