@@ -27,14 +27,13 @@ pool_see_vote(struct pool *pool, const struct vote *vote)
 {
 	bool answered = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES;
 
+	if (!answered && vote->outcome != OUTCOME_DEMOTED)
+		return;
 	/* The first HELLO has admitted the memory of the master: from now on trust would be about another
 	 * memory. */
 	if (answered && vote->hello == HELLO_GOOD && vote->admitted)
 		pool->call_settings.trusted = pool->unguarded;
-	if (answered)
-		pool->doubted = vote->hello == HELLO_REPLICA;
-	else if (vote->outcome == OUTCOME_DEMOTED)
-		pool->doubted = true;
+	pool->doubted = !answered || vote->hello == HELLO_REPLICA;
 	pool_watch(pool);
 }
 

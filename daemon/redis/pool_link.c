@@ -286,11 +286,11 @@ pool_link_measure(struct pool *pool, int64_t us)
 				      : pool->round_trip_us + (us - pool->round_trip_us) / ROUND_TRIPS;
 }
 
-/* The clock of the master was read at some time between the command and its answer. */
+/* The clock of the master was read at some time between the HELLO and its answer. */
 static void
 pool_link_compare_clocks(struct pool *pool, const struct batch *batch, const struct vote *vote)
 {
-	if (vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES && vote->time_us > 0)
+	if (vote->outcome == OUTCOME_YES && vote->time_us > 0)
 		pool->clock_ms = (vote->time_us - clock_wall_us() + (clock_us() - batch->sent_us) / 2) / 1000;
 }
 
@@ -310,6 +310,16 @@ pool_link_moved(struct pool_link *l, struct batch *batch, const struct redisRepl
 	return true;
 }
 
+/* True: none of the calls was carried out, and they have their votes. */
+static bool
+pool_link_refused(struct pool_link *l, struct batch *batch, const struct redisReply *reply)
+{
+	if (!call_noscript(reply))
+		return pool_link_moved(l, batch, reply);
+	pool_link_noscript(l, batch);
+	return true;
+}
+
 static void
 pool_link_answered(struct pool_link *l, struct batch *batch, const struct redisReply *reply)
 {
@@ -320,7 +330,8 @@ pool_link_answered(struct pool_link *l, struct batch *batch, const struct redisR
 
 	pool_link_measure(l->pool, clock_us() - batch->sent_us);
 	call_decode(reply, batch->calls, batch->n, votes);
-	pool_link_compare_clocks(l->pool, batch, &votes[0]);
+	if (votes[0].op == CALL_HELLO)
+		pool_link_compare_clocks(l->pool, batch, &votes[0]);
 	for (i = 0; i < batch->n; i++) {
 		if (votes[i].outcome != OUTCOME_UNKNOWN)
 			continue;
@@ -469,9 +480,7 @@ on_link_reply(void *arg, void *context, enum link_fate fate, const struct redisR
 		if (fate != LINK_ANSWERED)
 			pool_link_fail(
 				l, batch, fate == LINK_UNSENT ? OUTCOME_UNSENT : OUTCOME_UNKNOWN, NULL);
-		else if (call_noscript(reply))
-			pool_link_noscript(l, batch);
-		else if (!pool_link_moved(l, batch, reply))
+		else if (reply->type != REDIS_REPLY_ERROR || !pool_link_refused(l, batch, reply))
 			pool_link_answered(l, batch, reply);
 	}
 }

@@ -567,9 +567,9 @@ call_decode(const redisReply *reply, const struct call *calls, size_t n, struct 
 			continue;
 		}
 		vote->highest = head.highest;
-		bool good = decode_short(reply, &calls[i], vote) ||
-			    (whole && (head.first > 0 ? decode_row(head.first, skipped, &calls[i], vote)
-						      : decode_one(reply, calls, i, n, skipped, vote)));
+		bool good = head.first > 0 ? decode_row(head.first, skipped, &calls[i], vote)
+					   : decode_short(reply, &calls[i], vote) ||
+						     (whole && decode_one(reply, calls, i, n, skipped, vote));
 		if (!good) {
 			call_fail(&calls[i], OUTCOME_UNKNOWN,
 				"the answer is none that our scripts give: what is there is no Redis or "
