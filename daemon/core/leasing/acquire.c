@@ -41,13 +41,19 @@
 #define SPLIT_MS             4 /* after a round without a winner: first at most so long, then twice as long, ... */
 #define QUEUE_MASTER_MOST_MS 500 /* for the answer of the queue master alone */
 
-/* If an answer took longer than this, little of the lease would be left. */
+/* If an answer took longer than this, little of a lease of so many ms would be left. */
+static int64_t
+patience_ms(const struct core *core, int64_t lease_ms)
+{
+	int64_t third = lease_ms / 3, patience = master_patience_ms(core);
+
+	return third < patience ? third : patience;
+}
+
 static int64_t
 acquire_patience_ms(const struct core *core, const struct lease *l)
 {
-	int64_t third = terms_lease_ms(core, l->resource->rule) / 3, patience = master_patience_ms(core);
-
-	return third < patience ? third : patience;
+	return patience_ms(core, terms_lease_ms(core, l->resource->rule));
 }
 
 /* The answer of the queue master is advice: it is waited for, but not as long as a vote. */
@@ -101,7 +107,7 @@ void
 acquire_begin(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
-	int64_t patience = acquire_patience_ms(core, l);
+	int64_t lease_ms = terms_lease_ms(core, r->rule), patience = patience_ms(core, lease_ms);
 	unsigned queue_master = quorum_queue_master(core, resource_name(r), r->link);
 	bool yielded = l->state == LEASE_NONE && lease_none(l)->pause == PAUSE_YIELDED;
 	struct lease_acquiring acquiring = {.refused = lease_refused(l)};
@@ -119,7 +125,7 @@ acquire_begin(struct core *core, struct lease *l)
 	l->queue_master = queue_master & LEASE_MASTER_BITS;
 	round_acquiring(l)->patient = resource_patient(r);
 	l->attempt = core_attempt(core);
-	lease_round(core, l, terms_lease_ms(core, r->rule), tokens_first());
+	lease_round(core, l, lease_ms, tokens_first());
 	timer_arm(&core->timers, &l->timer,
 		core->now.ms + (acquiring.scope == ACQUIRE_ALL ? patience
 							       : acquire_queue_master_patience_ms(core, l)));
