@@ -325,13 +325,13 @@ measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": also of
 # it expands in their callers.
 measure-acquire: ## count the calls, functions and files that a LOCK, an UNLOCK and a wake-up pass through; V=1 shows each call, INLINED=1 counts what clang leaves
 	@$(MAKE) $(if $(INLINED),O=$(O)/calls-inlined CC=clang CFLAGS='-O2 -g -finstrument-functions-after-inlining',O=$(O)/calls \
-		CFLAGS='-O1 -g -finstrument-functions') LTO= measure-acquire-run
+		CFLAGS='-O1 -g -gdwarf-4 -finstrument-functions') LTO= measure-acquire-run
 
 measure-acquire-run: all $(O)/tests/shim/calls.so
 	@tests/measure-acquire $(if $(V),-v)
 
 check-tour: ## compare the tour of doc/ARCHITECTURE.md with the calls of a daemon
-	@$(MAKE) O=$(O)/calls CFLAGS='-O1 -g -finstrument-functions' LTO= check-tour-run
+	@$(MAKE) O=$(O)/calls CFLAGS='-O1 -g -gdwarf-4 -finstrument-functions' LTO= check-tour-run
 
 check-tour-run: $(O)/holdfastd $(O)/tests/shim/calls.so
 	@tests/measure-acquire tour
