@@ -261,7 +261,7 @@ static const char *
 single_because(const struct core *core)
 {
 	if (latch_known(core))
-		return "latches are known here, and are kept by one master alone: wait until they are over";
+		return "latches are known here, and are stored by one master alone: wait until they are over";
 	if (rules_single(&core->leases->rules))
 		return "a rule has interop: redisson or python-redis-lock, whose locks have a single master: "
 		       "no other can be added";

@@ -340,7 +340,7 @@ verb_extend(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	else if (grant_terms(g) == NULL || !g->terms->leased)
 		emit_error(core, conn->id, CODE_ERR,
-			"this hold has no LEASE: it is kept until UNLOCK, there is nothing to extend");
+			"this hold has no LEASE: it lasts until UNLOCK, there is nothing to extend");
 	else {
 		grant_extend(core, g, c->extend_ms);
 		emit_int(core, conn->id, grant_announced_ms(core, g));
@@ -372,7 +372,7 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 			"it is held with token %lld, not %lld: INSPECT it again", (long long)first->token,
 			(long long)c->token);
 	else
-		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
+		emit_error(core, conn->id, CODE_NOTHELD, "no client holds it through this daemon%s",
 			r != NULL && resource_foreign(r).n > 0
 				? ": with FLEET it is broken wherever it is held"
 				: "");

@@ -99,7 +99,7 @@ struct round {
 	struct question questions[]; /* one for each master */
 };
 
-/* Gives the lease a round. A lease that cannot be asked for or kept is worse than none, so if there is no
+/* Gives the lease a round. A lease that cannot be asked for or renewed is worse than none, so if there is no
  * memory it comes from the reserve. */
 struct round *round_new(struct core *core, struct lease *l);
 
@@ -256,8 +256,8 @@ void lease_vote_set_odd(struct lease *l, unsigned i);
 /* Nothing of an earlier attempt counts any more. */
 void lease_votes_clear(const struct core *core, struct lease *l);
 
-/* The call by which a vote of a held lease can be kept or taken (again) now. False: a question is under way,
- * or the master can be asked for neither. */
+/* The call by which a vote of a held lease can be renewed or taken (again) now. False: a question is under
+ * way, or the master can be asked for neither. */
 bool lease_vote_question(const struct core *core, const struct lease *l, unsigned i, enum call_op *op);
 
 /* Asks the master. patience_ms: how long from now an ACQUIRE or RECLAIM may take to arrive; queue_ms as in a

@@ -101,7 +101,7 @@ static int64_t
 renew_next_term_ms(const struct core *core, const struct lease *l)
 {
 	int64_t ruled = terms_lease_ms(core, l->resource->rule);
-	int64_t kept, left = lease_announced_until_ms(l) - core->now.ms;
+	int64_t promised, left = lease_announced_until_ms(l) - core->now.ms;
 
 	/* A lease that is over is lost before anything is asked for it (R3). */
 	assert(left > 0);
@@ -111,20 +111,20 @@ renew_next_term_ms(const struct core *core, const struct lease *l)
 		if (vote_ms > left)
 			left = vote_ms;
 	}
-	kept = left + drift_ms(left);
-	return kept > ruled ? kept : ruled;
+	promised = left + drift_ms(left);
+	return promised > ruled ? promised : ruled;
 }
 
 /* Asks for the votes of a held lease: all, or those that this round has not renewed yet. */
 static void
 renew_ask(struct core *core, struct lease *l, bool all)
 {
-	int64_t kept_ms = lease_valid_from(l, l->round->sent_ms);
+	int64_t promised_ms = lease_valid_from(l, l->round->sent_ms);
 	enum call_op op;
 
 	assert(l->round->sent_ms <= core->now.ms);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if ((all || lease_vote_of(l, i)->valid_until_ms < kept_ms) &&
+		if ((all || lease_vote_of(l, i)->valid_until_ms < promised_ms) &&
 			lease_vote_question(core, l, i, &op))
 			lease_vote_ask(
 				core, l, i, op, lease_held(l)->valid_until_ms - core->now.ms, CALL_QUEUELESS);

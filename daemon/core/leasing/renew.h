@@ -1,5 +1,5 @@
 /*
- * renew: a lease that is held, kept while it is needed.
+ * renew: a lease that is held, renewed while it is needed.
  *
  * At L/3 a round asks every master: votes that are ours are renewed, missing ones are acquired again, and
  * those at a guarded master are reclaimed. The lease lives on if a majority answers yes. A round that failed

@@ -76,7 +76,7 @@ grace_drop(struct core *core, struct session *s)
 	session_changed(core, s);
 }
 
-/* The client cannot be told more than it was told by now. */
+/* No more can be announced to the client than was by now. */
 static void
 grace_detach(struct core *core, struct session *s)
 {
@@ -112,7 +112,7 @@ grace_attach(struct core *core, struct session *s)
 	assert(s->conn_count > 0);
 	if (s->conn_count > 1 || s->grace_ms == 0)
 		return;
-	/* Also if no grace runs: the process may have kept the session for longer. */
+	/* Also if no grace runs: the process may have held the session for longer. */
 	LIST_FOREACH (g, &s->grants, in_session)
 		grant_reconnected(g);
 	if (!timer_is_armed(&s->grace_timer))

@@ -13,7 +13,7 @@
  *                       process say that the client will not come back: the session ends at once. An end of
  *                       file, a hang-up, a reset, CLIENT KILL, a limit, a missed HEARTBEAT, ONLOSS CLOSE: a
  *                       loss, also on Unix sockets and with `on-close: release`. While the daemon drains,
- *                       nothing is kept.
+ *                       nothing is retained.
  *
  * Detached              Its holds are renewed, LEASE and MAXHOLD run on. Its waits keep their positions
  *                       and their WAIT; a WAIT 0 ends. A hold that is lost meanwhile is remembered, and

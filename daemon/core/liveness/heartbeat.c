@@ -64,7 +64,7 @@ heartbeat_blocked(const struct session *s)
 	return false;
 }
 
-/* What a client was told, it was told in an answer: of a lease that was no longer than any is. */
+/* What was announced to a client was announced in an answer: of a lease that was no longer than any is. */
 static void
 named_session_abandon(struct core *core, struct session *s, struct grant *g)
 {

@@ -383,7 +383,7 @@ void
 grant_cut_off(struct core *core, struct grant *g)
 {
 	assert(g->session != NULL);
-	/* A holder that was cut off earlier has been told nothing since then. */
+	/* Nothing has been announced since then to a holder that was cut off earlier. */
 	grant_bound(core, g)->announced_until_ms = grant_relied_until_ms(g);
 	assert(g->terms->announced_until_ms <= lease_announced_until_ms(g->lease));
 }

@@ -3,8 +3,8 @@
  *
  * A hold is released by its holder (the name passes on at once), is lost (the session is notified), or is
  * abandoned by a session that may still be working. An abandoned hold is withheld and belongs to no session.
- * It ends at the latest deadline announced to its holder, which is the validity of the lease when the holder
- * was last told anything, plus the rule's crash-delay, if the lease can be renewed as long.
+ * It ends at the latest deadline announced to its holder, which is the validity of the lease at the last
+ * announcement, plus the rule's crash-delay, if the lease can be renewed as long.
  */
 #ifndef CORE_GRANT_H
 #define CORE_GRANT_H

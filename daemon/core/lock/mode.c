@@ -37,7 +37,7 @@ mode_refuses(const struct resource *r, const struct command *c, struct reply *wh
 			"it is no semaphore while it is in use: LOCK it without LIMIT, or take another name");
 	else
 		reply_error(why, CODE_LIMIT,
-			"it has LIMIT %lld while it is in use: give that, or wait until nobody holds or "
+			"it has LIMIT %lld while it is in use: give that, or wait until no client holds or "
 			"wants it",
 			(long long)r->limit);
 	return true;

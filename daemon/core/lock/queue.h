@@ -111,8 +111,8 @@ void queue_answer(struct core *core, struct waiter *w, const struct reply *reply
 void queue_remove(struct core *core, struct waiter *w);
 
 /* Its turn has come. True: its answer would be a push, which its connection takes no more (conn.no_push). The
- * connection is closed, and the wait ends without a hold: no client would know of one, and it would be kept
- * from all others. */
+ * connection is closed, and the wait ends without a hold: no client would know of one, and it would be
+ * denied to all others. */
 bool queue_end_unpushable(struct core *core, struct waiter *w);
 
 /* Its connection is lost, and its session may come back for it: it keeps its position, as an orphaned

@@ -43,8 +43,8 @@ refusal_error(const struct core *core, const struct lease *l, struct reply *out)
 		return true;
 	case LEASE_ERROR_LIMIT:
 		reply_error(out, CODE_LIMIT,
-			"it has LIMIT %lld at the master while it is in use: give that, or wait until nobody "
-			"holds it",
+			"it has LIMIT %lld at the master while it is in use: give that, or wait until "
+			"no client holds it",
 			(long long)round_acquiring(l)->limit_there);
 		return true;
 	}

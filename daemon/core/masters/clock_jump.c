@@ -41,8 +41,8 @@ jumps_forget(struct master *m)
 	m->off_ms = 0;
 }
 
-/* If a later answer shows more than this, it is another jump, even if the master has not been told of this
- * one. */
+/* If a later answer shows more than this, it is another jump, even if the master has not been notified of
+ * this one. */
 static void
 hellos_see(const struct core *core, struct master *of, unsigned link, int64_t ms)
 {

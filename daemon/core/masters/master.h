@@ -119,7 +119,7 @@ struct master {
 	scan_cursor reclaiming;  /* how far it has come */
 	int64_t time_us;         /* its TIME when last seen */
 	int64_t time_seen_ms;    /* when time_us was seen */
-	uint64_t doubted; /* the memory whose clock jumped, until a HELLO has told the master; 0: none */
+	uint64_t doubted; /* the memory whose clock jumped, until a HELLO has notified the master; 0: none */
 	int64_t withheld_until_ms; /* its clock jumped, or ours stood still: nothing it grants counts until
 				      then; 0: it counts */
 	struct clock_jump jumps[CORE_SLOTS_MAX]; /* of the clock of each master, in any memory, since this one

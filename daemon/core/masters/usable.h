@@ -125,11 +125,11 @@ int64_t master_offset_over_ms(const struct core *core);
  * All of them are in milliseconds.
  */
 
-/* The rules have a lease as long as this. True: the masters have to be told. */
+/* The rules have a lease as long as this. True: the masters have to be notified. */
 bool terms_ruled(struct core *core, int64_t lease_ms);
 
-/* A HELLO told of the longest lease, and which one to guard: guards under way grow with it. True: the
- * masters have to be told. */
+/* A HELLO has announced the longest lease, and which one to guard: guards under way grow with it. True: the
+ * masters have to be notified. */
 bool terms_answered(struct core *core, struct master *m, const struct vote *vote);
 
 /* How much of this lease: this master takes; every connected master takes. How much of the lease of this rule
