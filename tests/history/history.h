@@ -138,6 +138,7 @@ struct client {
 	struct question terms; /* of the next question */
 	struct list waits;     /* struct wait: ASYNC */
 	struct list held;      /* struct hold */
+	struct list own;       /* likewise, also those that are over */
 	struct list asks;      /* struct event: the latest ASK of each name */
 	struct latch *latch;   /* the latest question */
 	const char *daemon;    /* it is connected to; NULL: not known */

@@ -147,6 +147,7 @@ keep(struct client *c, const struct hold *one)
 	assert(hold != NULL);
 	*hold = *one;
 	list_add(&c->held, hold);
+	list_add(&c->own, hold);
 	list_add(&c->history->holds, hold);
 	return hold;
 }
@@ -392,12 +393,11 @@ go_on(struct client *c, struct hold *hold, int64_t count)
 static struct hold *
 come_back(struct client *c, const char *name, const char *as, int64_t token)
 {
-	const struct list *holds = &c->history->holds;
+	const struct list *holds = &c->own;
 
 	for (size_t i = c->grace ? holds->n : 0; i > 0; i--) {
 		struct hold *hold = holds->at[i - 1];
-		if (hold->granted->client != c || hold->name != name || hold->as != as ||
-			hold->token != token || !hold->vague)
+		if (hold->name != name || hold->as != as || hold->token != token || !hold->vague)
 			continue;
 		go_on(c, hold, 0);
 		return hold;

@@ -52,6 +52,7 @@ client_free(struct client *c)
 	list_free(&c->events, true);
 	list_free(&c->waits, true);
 	list_free(&c->held, false);
+	list_free(&c->own, false);
 	list_free(&c->asks, false);
 	free(c);
 }
