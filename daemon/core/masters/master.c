@@ -233,7 +233,7 @@ master_guard(struct core *core, struct master *m)
 }
 
 void
-master_admit(struct core *core, struct master *m)
+master_admit(struct core *core, struct master *m, bool changed)
 {
 	bool news = m->state != MASTER_ADMITTED;
 
@@ -241,10 +241,10 @@ master_admit(struct core *core, struct master *m)
 	m->admitting = false;
 	m->guarding = false;
 	core->retry = true;
-	if (news) {
+	if (news)
 		master_turn(core, m, MASTER_ADMITTED);
+	if (news || changed)
 		emit_master_note(core, NOTE_MASTER_ADMITTED, m, m->highest, -1, NULL);
-	}
 	master_arm(core, m);
 }
 

@@ -71,7 +71,7 @@ admission_answered(struct core *core, struct master *m, const struct vote *vote)
 		/* From now on it takes an offer. */
 		if (!core->masterset->agreed)
 			m->hello_at_ms = core->now.ms;
-		master_admit(core, m);
+		master_admit(core, m, false);
 		return;
 	}
 	admission_later(core, m, master_hello_again_ms(core));

@@ -152,7 +152,7 @@ hello_confirmed(struct core *core, struct master *m, const struct vote *vote)
 		m->reclaim |= changed;
 		if (m->state != MASTER_ADMITTED || changed || !m->links[vote->link].identified) {
 			m->links[vote->link].identified = true;
-			master_admit(core, m);
+			master_admit(core, m, changed);
 		}
 		return;
 	}
