@@ -25,6 +25,7 @@
 #include "daemon/core/session/named_session.h"
 #include "daemon/core/session/notes.h"
 #include "daemon/core/session/session.h"
+#include "daemon/core/session/sessions.h"
 #include "daemon/core/session/user.h"
 #include "proto/command.h"
 #include "proto/name.h"
@@ -236,6 +237,48 @@ queue_join(struct core *core, struct waiter *w)
 	user_take(w->session, w->permits);
 	core->counts.waiters++;
 	starts_add(&core->locks->wait_starts, w->since_ms);
+	return true;
+}
+
+static int
+ticket_order(const void *a, const void *b)
+{
+	const struct waiter *const *x = a, *const *y = b;
+
+	return (*x)->ticket < (*y)->ticket ? -1 : (*x)->ticket > (*y)->ticket;
+}
+
+/* list: has room for all waits of the session. */
+static void
+session_sort(struct session *s, struct waiter **list)
+{
+	size_t n = 0;
+
+	for (; !LIST_EMPTY(&s->waiters); n++) {
+		list[n] = LIST_FIRST(&s->waiters);
+		LIST_REMOVE(list[n], in_session);
+	}
+	assert(n == s->waiter_count);
+	qsort(list, n, sizeof(struct waiter *), ticket_order);
+	for (size_t i = 0; i < n; i++)
+		LIST_INSERT_HEAD(&s->waiters, list[i], in_session);
+}
+
+bool
+queue_sort_waits(struct core *core)
+{
+	size_t most = 1;
+	struct waiter **list;
+	struct session *s;
+
+	for (s = core->sessions->all; s != NULL; s = s->hh.next)
+		most = s->waiter_count > most ? s->waiter_count : most;
+	list = calloc(most, sizeof(struct waiter *));
+	if (list == NULL)
+		return false;
+	for (s = core->sessions->all; s != NULL; s = s->hh.next)
+		session_sort(s, list);
+	free(list);
 	return true;
 }
 

@@ -104,6 +104,10 @@ struct waiter *queue_add(struct core *core, struct resource *r, struct conn *con
  * blocked by it. False: out of memory, and nothing has changed. */
 bool queue_join(struct core *core, struct waiter *w) __attribute__((warn_unused_result));
 
+/* After waiters of several names have joined, name by name: puts those of each session in their order, the
+ * latest first. False: out of memory. */
+bool queue_sort_waits(struct core *core) __attribute__((warn_unused_result));
+
 /* Answers the waiter with this reply (a push if it is ASYNC) and removes it. */
 void queue_answer(struct core *core, struct waiter *w, const struct reply *reply);
 

@@ -17,6 +17,7 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
 #include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/queue.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/persist/ledger.h"
@@ -297,7 +298,8 @@ load_rest(struct state_loader *l, int64_t lease_max_ms)
 		return;
 	if (!attempts_differ(core))
 		record_fail(l->r, "two of its leases are one, or there is no memory for it");
-	state_sort_waits(l);
+	if (!queue_sort_waits(core))
+		record_no_memory(l->r);
 	ledger_mark(core);
 	wrong = core_wrong(core, l->saved_ms);
 	if (wrong != NULL)

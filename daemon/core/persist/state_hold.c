@@ -21,7 +21,6 @@
 #include "daemon/core/persist/state.h"
 #include "daemon/core/session/conn.h"
 #include "daemon/core/session/session.h"
-#include "daemon/core/session/sessions.h"
 #include "daemon/core/session/user.h"
 #include "proto/command.h"
 #include "proto/name.h"
@@ -260,51 +259,6 @@ waiter_fits(const struct core *core, const struct waiter *w, const struct waiter
 		return false;
 	return w->permits <= r->limit &&
 	       (r->limit > 0 ? w->kind == KIND_PERMITS && w->permits > 0 : w->kind != KIND_PERMITS);
-}
-
-static int
-ticket_order(const void *a, const void *b)
-{
-	const struct waiter *const *x = a, *const *y = b;
-
-	return (*x)->ticket < (*y)->ticket ? -1 : (*x)->ticket > (*y)->ticket;
-}
-
-/* The waits of a session, the latest first; list: has room for all. */
-static void
-session_sort(struct session *s, struct waiter **list)
-{
-	size_t n = 0;
-
-	for (; !LIST_EMPTY(&s->waiters); n++) {
-		list[n] = LIST_FIRST(&s->waiters);
-		LIST_REMOVE(list[n], in_session);
-	}
-	assert(n == s->waiter_count);
-	qsort(list, n, sizeof(struct waiter *), ticket_order);
-	for (size_t i = 0; i < n; i++)
-		LIST_INSERT_HEAD(&s->waiters, list[i], in_session);
-}
-
-void
-state_sort_waits(struct state_loader *l)
-{
-	size_t most = 0;
-	struct waiter **list;
-	struct session *s;
-
-	for (s = l->core->sessions->all; s != NULL; s = s->hh.next)
-		most = s->waiter_count > most ? s->waiter_count : most;
-	if (most < 2)
-		return;
-	list = calloc(most, sizeof(struct waiter *));
-	if (list == NULL) {
-		record_no_memory(l->r);
-		return;
-	}
-	for (s = l->core->sessions->all; s != NULL; s = s->hh.next)
-		session_sort(s, list);
-	free(list);
 }
 
 void

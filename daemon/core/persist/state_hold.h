@@ -24,7 +24,5 @@ bool state_grant_fits(const struct grant *g);
 /* It is withheld, and counts for this user from now on. False: out of memory. */
 bool state_grant_left(struct core *core, struct grant *g, uint64_t user) __attribute__((warn_unused_result));
 void state_load_waiter(struct state_loader *l);
-/* When all are loaded, in the order of the names: puts those of each session in their order. */
-void state_sort_waits(struct state_loader *l);
 
 #endif
