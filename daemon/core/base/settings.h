@@ -85,7 +85,8 @@ struct core_settings {
 	struct core_grace grace;
 	struct core_per_user per_user;
 	size_t reserve_bytes; /* of the core's reserve of memory (alloc.h); 0: the core's own number */
-	size_t end_holds;     /* of sessions that end, given up in a millisecond; 0: the core's own number */
+	size_t end_holds;   /* of sessions that end, holds and losses given up in a millisecond; 0: the core's
+			       own   number */
 	size_t ledger_many; /* a session with so many holds is in the ledger even if it is not durable; 0: the
 			       core's own number */
 };

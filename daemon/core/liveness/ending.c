@@ -49,7 +49,8 @@ ending_give_up(struct core *core, struct grant *g, enum end end)
 		grant_release(core, g);
 }
 
-/* How many holds one session may give up now. A daemon that ends gives up all at once. */
+/* How many holds one session may give up now, or losses it may forget. A daemon that ends takes all at once.
+ */
 static size_t
 ending_share(const struct core *core)
 {
@@ -266,7 +267,8 @@ ending_yield_user(struct core *core, const struct user *u, size_t holds)
 {
 	struct session *s = TAILQ_FIRST(&core->liveness->ending);
 
-	for (unsigned checks = 0; s != NULL && s->user != u; s = TAILQ_NEXT(s, in_ending)) {
+	for (unsigned checks = 0; s != NULL && (s->user != u || LIST_EMPTY(&s->grants));
+		s = TAILQ_NEXT(s, in_ending)) {
 		if (++checks == END_CHECKS)
 			return;
 	}

@@ -6,7 +6,8 @@
  * because the hold of that name is given up first. If the daemon crashes before the last part, the remaining
  * holds end at the deadlines that were announced to their clients.
  *
- * Its losses follow in the same way: each is forgotten, and a name that is withheld because of it passes on.
+ * Its losses follow in parts, too: each is forgotten, and if its client ended the session, a name that is
+ * withheld because of the loss passes on. No LOCK hastens that.
  */
 #ifndef CORE_ENDING_H
 #define CORE_ENDING_H

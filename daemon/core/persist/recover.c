@@ -91,7 +91,8 @@ load_session(struct recovery *v, struct thing *t)
 		return;
 	if (core->sessions->last_id < e.id)
 		core->sessions->last_id = e.id;
-	t->skipped = e.grace_ms == 0 && e.process.pid == 0 && e.as.n == 0;
+	/* One of an id that ended, but not in one step, has no heartbeat any more. */
+	t->skipped = e.grace_ms == 0 && e.process.pid == 0 && (e.as.n == 0 || e.heartbeat_ms == 0);
 	s = t->skipped ? NULL : durable_session_make(core, &v->r, &e);
 	if (s != NULL)
 		durable_session_settle(core, &v->r, s, e.as);

@@ -46,7 +46,7 @@
 /* What only a restart keeps of it. */
 struct session_now {
 	bool deferred; /* a search for a deadlock is deferred */
-	bool ends;     /* it gives up its holds, and how */
+	bool ends;     /* it gives up its holds and losses, and how */
 	enum end end;
 };
 

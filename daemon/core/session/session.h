@@ -37,7 +37,7 @@ struct session {
 	bool closes;   /* all its connections have been closed because of a loss (ONLOSS CLOSE) */
 	bool deferred; /* a search for a deadlock is deferred */
 	bool durable;  /* it outlives a crash (ledger.h) */
-	bool ends;     /* it gives up its holds (ending.c); no client finds it */
+	bool ends;     /* it gives up its holds and losses (ending.c); no client finds it */
 	bool orphaned; /* its process has ended, and anchors keep it: it ends with the last of them */
 	bool unseen;   /* process cannot be watched: the session ends with its last connection, which does not
 			  end what it holds */

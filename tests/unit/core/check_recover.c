@@ -154,13 +154,20 @@ any_as(void)
 	return slice_of(ids[any(3)]);
 }
 
+/* Whether it may send: it waits for nothing, and is not being closed because its session ends. */
+static bool
+may_send(const struct conn *conn)
+{
+	return conn != NULL && conn->blocked == NULL && conn->mlock == NULL && conn->guest == NULL &&
+	       !conn->session->ends;
+}
+
 static void
 command(struct command c)
 {
 	conn_id id = any_conn();
-	const struct conn *conn = conn_find(w.core, id);
 
-	if (conn == NULL || conn->blocked != NULL || conn->mlock != NULL || conn->guest != NULL)
+	if (!may_send(conn_find(w.core, id)))
 		return;
 	if (takes_as(&c) && any(3) == 0)
 		c.as = any_as();
@@ -292,7 +299,7 @@ any_conn_event(void)
 		step(&w, &(struct event){.type = EVENT_PEER, .conn = *at, .peer = &peer});
 		return;
 	case 1:
-		if (conn->blocked == NULL && conn->mlock == NULL && conn->guest == NULL)
+		if (may_send(conn))
 			step(&w, &(struct event){.type = EVENT_BIND,
 					 .conn = *at,
 					 .process = {1000 + (int64_t)any(++h.processes), 7, 3}});
@@ -582,6 +589,7 @@ history_begin(uint64_t seed, unsigned masters)
 	w.settings.waiters_per_session = 8;
 	w.settings.lost_per_session = 1000;
 	w.settings.ledger_many = any(3);
+	w.settings.end_holds = 1 + (unsigned)any(3);
 	w.settings.grace =
 		(struct core_grace){.sessions = 100, .per_user = 100, .most_ms = 60000, .ttl_ms = 60000};
 	w.core = core_new(&w.settings, w.now);

@@ -1,6 +1,7 @@
 /*
  * What the sessions of one user may have together; stories as in check_core.c.
  */
+#include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -304,6 +305,30 @@ START_TEST(of_all_sessions_of_a_user_as_many_losses_are_remembered_as_he_may_hav
 }
 END_TEST
 
+/* Of the sessions of Ann that end, the first has only losses left, the second has holds. */
+START_TEST(what_a_session_still_holds_at_its_end_makes_room_for_its_user)
+{
+	struct story w;
+
+	story_of_users(&w);
+	w.core->settings.end_holds = 1;
+	take_for(&w, 11, "a", 1, 10);
+	take_for(&w, 11, "b", 2, 10);
+	take_for(&w, 11, "c", 3, 10);
+	after(&w, 10);
+	take(&w, 12, "d", 4);
+	take(&w, 12, "e", 5);
+	take(&w, 12, "f", 6);
+	close_as(&w, 11, END_CLEAN);
+	close_as(&w, 12, END_CLEAN);
+	ck_assert_uint_eq(w.core->counts.grants, 2);
+	ck_assert_str_eq(lock(&w, 13, "g"), "release e#5 | acquire g#7");
+	ck_assert_str_eq(granted(&w, "g", 7, 7000), "c13 :7000");
+	ck_assert_str_eq(lock(&w, 13, "h"), "release d#4 | acquire h#8");
+	story_done(&w);
+}
+END_TEST
+
 static const char *
 unlock_as(struct story *w, conn_id conn, const char *name, const char *owner)
 {
@@ -399,6 +424,7 @@ main(void)
 		who_logs_in_as_another_who_has_no_room_for_his_locks_stays_counted_as_he_was,
 		who_logs_in_as_another_who_has_no_room_for_his_grace_stays_counted_as_he_was,
 		of_all_sessions_of_a_user_as_many_losses_are_remembered_as_he_may_have_locks,
+		what_a_session_still_holds_at_its_end_makes_room_for_its_user,
 		a_loss_is_of_one_name_and_one_tag, what_is_lost_twice_is_told_once,
 		what_a_session_has_lost_goes_along_with_it_to_another_user,
 		a_hold_that_is_broken_counts_while_it_is_withheld);
