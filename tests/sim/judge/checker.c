@@ -174,6 +174,9 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		world_fail(w, "owner only: c%u is answered for %s with another token than its own",
 			c->client->index, checker_name(r->name));
 	if (r->verb == VERB_UNLOCK) {
+		if (reply->n != h->count - 1)
+			world_fail(w, "re-entry: c%u has %" PRId64 " holds of %s left, not %" PRId64,
+				c->client->index, h->count - 1, checker_name(r->name), reply->n);
 		h->count = reply->n;
 		/* Somebody of its session has entered once more than who thought that this was its end. */
 		if (!c->over)
@@ -183,8 +186,13 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			held_remove(w, h);
 		}
 	} else if (r->verb == VERB_DOWNGRADE) {
+		if (reply->n != h->token)
+			world_fail(w, "downgrade: c%u is told token %" PRId64 " of %s, not %" PRId64,
+				c->client->index, reply->n, checker_name(h->name), h->token);
 		h->kind = KIND_SHARED;
 	} else if (r->verb == VERB_CHECK) {
+		if (reply->n < 0 || reply->n > w->plan.lease_ms)
+			world_fail(w, "told: CHECK answers %" PRId64 " ms", reply->n);
 		answers_told(w, c, h, reply->n);
 		h->told_us = told_us(c, c->current.sent_us, reply->n);
 	} else {
@@ -223,6 +231,9 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 		return;
 	case VERB_CANCEL: {
 		struct wait *v = waits_find_async(w, c);
+		if ((reply->n == 1) != (v != NULL) && !(v != NULL && v->stray))
+			world_fail(
+				w, "one answer: CANCEL of c%u answers %" PRId64, c->client->index, reply->n);
 		if (v != NULL)
 			waits_end(w, v);
 		return;

@@ -28,7 +28,8 @@ struct checker {
 	struct wait *waits;
 	struct pacts pacts;
 	struct bundle_wait *bundles;
-	int64_t token[PLAN_NAMES_MAX]; /* greatest token of all grants */
+	int64_t token[PLAN_NAMES_MAX];     /* greatest token of all grants */
+	int64_t exclusive[PLAN_NAMES_MAX]; /* greatest token of exclusive grants */
 	/* The life of a daemon in which a master told it that a name has another kind or LIMIT. */
 	uint64_t refused[PLAN_NAMES_MAX][PLAN_HOSTS_MAX];
 	uint64_t grants;

@@ -10,7 +10,10 @@
  * Not written is: what another program than holdfast locks, as nobody tells it anything; a latch, as a SET
  * of the simulator has no number of its own by which lives are told apart; what clients without any order do
  * (chaos_client.h), and sessions that several connections speak for, as a hold would then end by what another
- * client sends; BREAK, which is no client's.
+ * client sends; BREAK, for the same reason, as it ends the holds of others; a LOCK of a name whose key has
+ * another name (twins), as nobody can have it; a request with a wrong token, or of an id that does not wait
+ * for the answer (astray), as it is no hold's; and what is asked after the process has ended that the session
+ * is bound to, as all it had is over by then.
  */
 #ifndef SIM_DIARY_H
 #define SIM_DIARY_H

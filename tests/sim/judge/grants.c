@@ -91,7 +91,7 @@ grants_rival(struct world *w, unsigned name, int64_t token)
 	if (token <= k->token[name] && judged)
 		world_fail(w, "tokens: somebody else gets %" PRId64 " of %s after %" PRId64, token,
 			checker_name(name), k->token[name]);
-	k->token[name] = token;
+	k->token[name] = k->exclusive[name] = token;
 }
 
 #define TOKENS_AHEAD_US 500000
@@ -111,6 +111,26 @@ check_clock(struct world *w, unsigned name, int64_t token)
 			"tokens: %s is granted with %" PRId64 ", which is %" PRId64
 			" us ahead of all that the clock of the master has shown",
 			checker_name(name), token, token - most_us);
+}
+
+static void
+check_token(struct world *w, unsigned name, const struct asked *r, int64_t token)
+{
+	struct checker *k = &w->checker;
+	unsigned key = plan_first(&w->plan, name);
+	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[key] : k->exclusive[key];
+	bool judged = promised(w, PROMISE_TOKENS, key);
+	check_clock(w, name, token);
+	if (token <= 0 || (token <= last && judged))
+		world_fail(w, "tokens: %s is granted with %" PRId64 " after %" PRId64, checker_name(name),
+			token, last);
+	for (const struct hold *other = k->holds; other != NULL && judged; other = other->next)
+		if (same_key(w, other->name, name) && other->token == token)
+			world_fail(w, "tokens: %s is granted twice with %" PRId64, checker_name(name), token);
+	if (token > k->token[key])
+		k->token[key] = token;
+	if (r->kind == KIND_EXCLUSIVE && token > k->exclusive[key])
+		k->exclusive[key] = token;
 }
 
 /* Every grant has half the lease left when it is given (guarantees.md, announced deadline). */
@@ -189,7 +209,7 @@ hold_begins(struct hold *h, const struct asked *r)
 struct hold *
 grants_check(struct world *w, const struct conn *c, session_id session, const struct asked *r, int64_t token)
 {
-	unsigned name = r->name, key = plan_first(&w->plan, name);
+	unsigned name = r->name;
 	const char *owner = r->owner;
 	struct hold *h = held_find(w, c, session, name, owner);
 	w->checker.grants++;
@@ -209,7 +229,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	}
 	losses_granted(w, c->host, session, name, owner);
 	waits_had(w, c->host, session, name, owner);
-	if (key != name)
+	if (plan_first(&w->plan, name) != name)
 		world_fail(w, "names: d%u grants %s, whose key has another name", c->host->index,
 			checker_name(name));
 	if (c->host->refusing)
@@ -219,9 +239,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 		progress_granted(c->host, name, r->kind);
 	check_exclusion(w, c, name, r, token);
 	check_rival(w, c, name, token);
-	check_clock(w, name, token);
-	if (token > w->checker.token[key])
-		w->checker.token[key] = token;
+	check_token(w, name, r, token);
 	if (r->kind != KIND_PERMITS)
 		check_validity(w, c->host, name);
 	h = calloc(1, sizeof(*h));

@@ -1,7 +1,8 @@
 /*
  * grants: the checker's part about grants. Two sure holds of one name that exclude each other never overlap,
- * and no more permits are held than exist, as daemons are sure of holds: clients are told less, and later
- * (diary.h). With one master no token is ahead of its clock. Each grant has half of its lease left.
+ * and no more permits are held than exist. The token of a new exclusive hold is greater than all earlier
+ * ones; the token of any other hold is greater than those of earlier exclusive holds. Each grant has half of
+ * its lease left.
  */
 #ifndef SIM_GRANTS_H
 #define SIM_GRANTS_H

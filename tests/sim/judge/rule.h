@@ -18,6 +18,7 @@
 		"BREAK ends the hold that it names, and withholds it as long as its holder was told", "",    \
 		"3.17")                                                                                      \
 	RULE(x, "cloned", "a daemon that nobody copied does not take itself for a copy", "", "4.6")          \
+	RULE(x, "downgrade", "DOWNGRADE keeps the token of the hold", "", "3.22")                            \
 	RULE(x, "drain",                                                                                     \
 		"a daemon that stops tells its clients and grants nothing, and nothing is left of it",       \
 		"G15", "6.9")                                                                                \
