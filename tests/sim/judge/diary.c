@@ -663,34 +663,59 @@ terms_of(const struct world *w)
 	return t.text;
 }
 
+/* All clients of the history, and who watches. The caller frees the array, and the lines of the first. */
+static struct verdict_text *
+texts_of(const struct world *w, size_t *n)
+{
+	struct verdict_text *texts;
+	*n = 1;
+	for (const struct story *s = w->diary.stories; s != NULL; s = s->next)
+		for (const struct teller *t = s->tellers; t != NULL; t = t->next)
+			++*n;
+	texts = calloc(*n, sizeof(*texts));
+	assert(texts != NULL);
+	texts[0] = (struct verdict_text){"world", terms_of(w)};
+	*n = 1;
+	for (const struct story *s = w->diary.stories; s != NULL; s = s->next)
+		for (const struct teller *t = s->tellers; t != NULL && !s->shared; t = t->next)
+			texts[(*n)++] = (struct verdict_text){t->who, t->text};
+	return texts;
+}
+
+static void
+texts_free(struct verdict_text *texts)
+{
+	free(texts[0].lines);
+	free(texts);
+}
+
+void
+diary_print(struct world *w)
+{
+	size_t n = 0;
+	if (!w->diary.print)
+		return;
+	struct verdict_text *texts = texts_of(w, &n);
+	w->diary.print = false;
+	for (size_t i = 0; i < n; i++)
+		printf("client %s\n%s", texts[i].client, texts[i].lines);
+	texts_free(texts);
+}
+
 void
 diary_judge(struct world *w)
 {
-	struct verdict_text *texts;
-	size_t n = 1;
-	char error[256], *terms = terms_of(w);
-	if (w->failed) {
-		free(terms);
+	size_t n = 0;
+	char error[256];
+	diary_print(w);
+	if (w->failed)
 		return;
-	}
-	for (const struct story *s = w->diary.stories; s != NULL; s = s->next)
-		for (const struct teller *t = s->tellers; t != NULL; t = t->next)
-			n++;
-	texts = calloc(n, sizeof(*texts));
-	assert(texts != NULL);
-	texts[0] = (struct verdict_text){"world", terms};
-	n = 1;
-	for (const struct story *s = w->diary.stories; s != NULL; s = s->next)
-		for (const struct teller *t = s->tellers; t != NULL && !s->shared; t = t->next)
-			texts[n++] = (struct verdict_text){t->who, t->text};
-	for (size_t i = 0; i < n && w->diary.print; i++)
-		printf("client %s\n%s", texts[i].client, texts[i].lines);
+	struct verdict_text *texts = texts_of(w, &n);
 	if (!verdict(texts, n, found, w, error, sizeof(error))) {
 		fprintf(stderr, "no line of a history: %s\n", error);
 		abort();
 	}
-	free(texts);
-	free(terms);
+	texts_free(texts);
 }
 
 void

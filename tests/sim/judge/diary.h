@@ -31,7 +31,7 @@ struct world;
 struct diary {
 	struct story *stories; /* the newest first */
 	uint64_t count;
-	bool print; /* in the end, to the standard output */
+	bool print; /* in the end, to the standard output, also if the world failed */
 };
 
 /* Of clients. */
@@ -58,6 +58,8 @@ void diary_joins(struct conn *conn, uint64_t tag);
 
 /* At the end of the world. */
 void diary_judge(struct world *world);
+/* Its lines, if they are to be printed and are not yet. */
+void diary_print(struct world *world);
 void diary_done(struct world *world);
 
 #endif

@@ -66,6 +66,7 @@ on_abort(int number)
 	current = NULL;
 	if (w != NULL) {
 		print_tail(&w->trace, print_lines);
+		diary_print(w);
 		printf("seed %" PRIu64 ": FAILED: %s\n", w->plan.seed,
 			endless ? "an endless run" : "an assertion");
 		fflush(stdout);
@@ -158,7 +159,10 @@ run_history(const struct plan *plan)
 	pid_t child = fork();
 	assert(child >= 0);
 	if (child == 0) {
-		(void)run_world(plan, false, true);
+		const struct world *w = run_world(plan, false, true);
+		if (w->failed)
+			printf("# seed %" PRIu64 " failed: %s\n# when: %s\n", plan->seed, w->failure.why,
+				w->failure.when);
 		fflush(stdout);
 		_exit(0);
 	}

@@ -29,7 +29,7 @@ void run_apart(const struct plan *plan, struct outcome_of_run *out);
 /* In a child process that prints the last lines of its trace, and why it failed. */
 void run_print(const struct plan *plan, unsigned lines);
 
-/* In a child process that prints its history, as tests/history/HISTORY.md has it. */
+/* In a child process that prints its history, as tests/history/HISTORY.md has it, and why it failed. */
 void run_history(const struct plan *plan);
 
 /* Reduces a failing plan to the smallest plan found that still fails, in any way. */
