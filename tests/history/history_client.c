@@ -219,7 +219,7 @@ tell(struct hold *hold, const struct event *asked, int64_t ms, const struct even
 	if (deadline > least(hold->lease_end, hold->ceiling) || (most > 0 && ms > most))
 		history_found(e->client->history, RULE_DEADLINES,
 			(const struct event *const[]){hold->asked, asked, e}, 3,
-			"more was told than LEASE, MAXHOLD, EXTEND or the bound allow");
+			"%s: more was told than LEASE, MAXHOLD, EXTEND or the bound allow", hold->name);
 	if (deadline > hold->deadline)
 		hold->deadline = deadline;
 }
