@@ -438,6 +438,8 @@ reads_loss(const struct conn *c, struct teller *t, const struct request *r, cons
 	/* An answer to what was written has the id of its question. */
 	bool alone = t->late || r->token == CLIENT_WRONG_TOKEN;
 	line(t, c->world->now_us, "lost %s%s", checker_name(name), alone ? as_of(c, as, sizeof(as)) : "");
+	for (unsigned i = 0; i < r->count; i++)
+		t->of[r->names[i]].asked = t->of[r->names[i]].cut;
 	t->of[name] = (struct has){.token = 0};
 	t->late = false;
 }
