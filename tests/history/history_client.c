@@ -688,7 +688,8 @@ on_unlocked(struct client *c, const struct event *e)
 	if (question == NULL)
 		return;
 	if (question->left >= 0 && number_at(e, 1) != question->left)
-		wrong(e, question->asked, "it is held other times than it was entered");
+		history_found(c->history, RULE_REENTRY, (const struct event *const[]){question->asked, e}, 2,
+			"%s: it is held other times than it was entered", e->args[0]);
 	if (question->ends == NULL)
 		return;
 	if (question->left < 0 && number_at(e, 1) > 0)

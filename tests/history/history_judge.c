@@ -11,7 +11,7 @@
 #include <string.h>
 
 const char *const history_rules[RULE_COUNT] = {
-	"exclusion", "tokens", "answers", "deadlines", "losses", "arrival", "repeats", "latches"};
+	"exclusion", "tokens", "answers", "re-entry", "deadlines", "losses", "arrival", "repeats", "latches"};
 
 /* Up to here its holder may rely on it; at or before its start: it never could. */
 int64_t

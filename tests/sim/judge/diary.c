@@ -620,7 +620,7 @@ static const struct {
 } known_rules[] = {{"exclusion", "exclusion", PROMISE_EXCLUSION}, {"repeats", "id", PROMISE_EXCLUSION},
 	{"tokens", "tokens", PROMISE_TOKENS}, {"losses", "loss", PROMISE_HOLD},
 	{"deadlines", "told", PROMISE_HOLD}, {"answers", "one answer", PROMISE_COUNT},
-	{"arrival", "order", PROMISE_COUNT}};
+	{"re-entry", "re-entry", PROMISE_COUNT}, {"arrival", "order", PROMISE_COUNT}};
 
 /* The name that `what` begins with, or any. */
 static unsigned
