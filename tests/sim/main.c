@@ -45,6 +45,7 @@ struct progress {
 	uint64_t bound; /* of these are of class A (plan.h) */
 	uint64_t grants;
 	uint64_t answers;
+	struct recorded recorded;
 	struct promises promises;
 	uint64_t failed[RULE_COUNT]; /* seeds, by what they broke */
 };
@@ -122,6 +123,14 @@ options_read(struct options *o, int argc, char **argv)
 		usage();
 }
 
+static void
+recorded_add(struct recorded *sum, const struct recorded *more)
+{
+	sum->clients += more->clients;
+	sum->grants += more->grants;
+	sum->answers += more->answers;
+}
+
 /* Every jobs-th seed, until one fails. */
 static int
 run_share(const struct options *o, unsigned share, struct board *board)
@@ -137,6 +146,7 @@ run_share(const struct options *o, unsigned share, struct board *board)
 		progress->bound += plan_is_bound(&plan);
 		progress->grants += out.grants;
 		progress->answers += out.answers;
+		recorded_add(&progress->recorded, &out.recorded);
 		promises_add(&progress->promises, &out.promises);
 		if (o->verbose || !out.good)
 			printf("seed %" PRIu64 ": %s, hash %016" PRIx64 ", %" PRIu64 " grants, %" PRIu64
@@ -230,11 +240,15 @@ main(int argc, char **argv)
 		sum.bound += board->progress[i].bound;
 		sum.grants += board->progress[i].grants;
 		sum.answers += board->progress[i].answers;
+		recorded_add(&sum.recorded, &board->progress[i].recorded);
 		promises_add(&sum.promises, &board->progress[i].promises);
 		for (unsigned rule = 0; rule < RULE_COUNT; rule++)
 			sum.failed[rule] += board->progress[i].failed[rule];
 	}
 	promises_print(&sum.promises);
+	printf("history: %" PRIu64 " clients, %" PRIu64 " of %" PRIu64 " grants, %" PRIu64 " of %" PRIu64
+	       " answers judged\n",
+		sum.recorded.clients, sum.recorded.grants, sum.grants, sum.recorded.answers, sum.answers);
 	rules_print(sum.failed);
 	if (!good)
 		show_failure(&o, board->failed);

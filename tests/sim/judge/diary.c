@@ -27,7 +27,9 @@ struct teller {
 	char *text;
 	size_t n;
 	size_t room;
-	bool late; /* its question is written when it is answered otherwise than by what it has */
+	uint64_t grants;  /* that it has read, */
+	uint64_t answers; /* and answers */
+	bool late;        /* its question is written when it is answered otherwise than by what it has */
 	struct has {
 		int64_t token;  /* that it was told; 0: it has nothing to do with the name */
 		bool unclaimed; /* a CLAIM runs: to enter is to claim it, perhaps */
@@ -335,6 +337,7 @@ reads_lock(const struct conn *c, struct teller *t, const struct request *r, cons
 		if (!t->late)
 			line(t, now_us, "grant %s %" PRId64 " %" PRId64, name, reply->n,
 				reply->type == REPLY_VALIDITY ? relied_ms(c, reply->ms) : 0);
+		t->grants += !t->late;
 		has_it(t, r, r->name, reply->n);
 	} else if (reply->type == REPLY_NULL) {
 		line(t, now_us, "null %s", name);
@@ -355,6 +358,7 @@ reads_several(const struct conn *c, struct teller *t, const struct request *r, c
 	size_t n = 0;
 	for (size_t i = 0; reply->type == REPLY_TOKENS && i < reply->count; i++) {
 		n += (size_t)snprintf(tokens + n, sizeof(tokens) - n, " %" PRId64, reply->tokens[i]);
+		t->grants++;
 		has_it(t, r, r->names[i], reply->tokens[i]);
 	}
 	if (reply->type == REPLY_TOKENS)
@@ -493,6 +497,7 @@ diary_reads(struct conn *c, const struct request *r, const struct reply *reply)
 	struct teller *t = teller_find(c, r->verb == VERB_CANCEL ? c->client->lock.owner : r->owner);
 	if (t == NULL)
 		return;
+	size_t before = t->n;
 	if (lost)
 		reads_loss(c, t, r, reply);
 	else if (r->verb == VERB_LOCK)
@@ -503,6 +508,7 @@ diary_reads(struct conn *c, const struct request *r, const struct reply *reply)
 		reads_number(c, t, r, reply->n);
 	else
 		reads_refusal(c, t, r, reply);
+	t->answers += t->n > before;
 }
 
 void
@@ -532,6 +538,7 @@ diary_pushed(struct conn *c, enum push_type type, unsigned name, const char *id,
 		return;
 	}
 	line(t, now_us, "pushed %s %" PRId64 " %" PRId64, id, token, relied_ms(c, ms));
+	t->grants++;
 	has_it(t, lock, lock->name, token);
 }
 
@@ -712,6 +719,12 @@ diary_judge(struct world *w)
 	diary_print(w);
 	if (w->failed)
 		return;
+	for (const struct story *s = w->diary.stories; s != NULL; s = s->next)
+		for (const struct teller *t = s->tellers; t != NULL && !s->shared; t = t->next) {
+			w->diary.judged.clients++;
+			w->diary.judged.grants += t->grants;
+			w->diary.judged.answers += t->answers;
+		}
 	struct verdict_text *texts = texts_of(w, &n);
 	if (!verdict(texts, n, found, w, error, sizeof(error))) {
 		fprintf(stderr, "no line of a history: %s\n", error);

@@ -19,6 +19,7 @@
 #define SIM_DIARY_H
 
 #include "daemon/core/base/action.h"
+#include "tests/sim/judge/verdict.h"
 #include "tests/sim/world/conn.h"
 
 #include <stdbool.h>
@@ -31,6 +32,7 @@ struct world;
 struct diary {
 	struct story *stories; /* the newest first */
 	uint64_t count;
+	struct recorded judged;
 	bool print; /* in the end, to the standard output, also if the world failed */
 };
 

@@ -1,12 +1,20 @@
 /*
  * verdict: hands the history of a world to the judge of histories (tests/history), which knows nothing of the
- * simulator, as the simulator's own names are others than its.
+ * simulator. It stands apart, as a struct client, wait or hold is another thing there than here.
  */
 #ifndef SIM_VERDICT_H
 #define SIM_VERDICT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* What a history has, of what happened in its world. */
+struct recorded {
+	uint64_t clients;
+	uint64_t grants;
+	uint64_t answers;
+};
 
 /* The lines of one client of the history. The judge cuts them into words. */
 struct verdict_text {

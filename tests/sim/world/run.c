@@ -103,6 +103,7 @@ run_here(const struct plan *plan, struct outcome_of_run *out)
 	out->hash = w->trace.hash;
 	out->grants = w->checker.grants;
 	out->answers = w->checker.answers;
+	out->recorded = w->diary.judged;
 	out->worst_us = w->progress.worst_us;
 	out->promises = *w->promises;
 	out->failure = w->failure;

@@ -6,6 +6,7 @@
 
 #include "tests/sim/judge/promise.h"
 #include "tests/sim/judge/rule.h"
+#include "tests/sim/judge/verdict.h"
 #include "tests/sim/world/plan.h"
 
 #include <stdbool.h>
@@ -15,7 +16,8 @@ struct outcome_of_run {
 	uint64_t hash;
 	uint64_t grants;
 	uint64_t answers;
-	int64_t worst_us; /* longest time that a waiter could be served and was not */
+	struct recorded recorded; /* of these the history has judged; none if anything else failed */
+	int64_t worst_us;         /* longest time that a waiter could be served and was not */
 	struct promises promises;
 	struct failure failure;
 };
