@@ -263,9 +263,10 @@ release_adopt_vote(struct core *core, const struct vote *vote)
 	assert(vote->op == CALL_ADOPT);
 	if (u == NULL || u->previous.n == 0)
 		return;
-	/* Without an answer the release has none either. */
+	/* UNKNOWN is also an answer that cannot be read, or an error that says nothing of the key: the
+	 * release behind it still has an answer of its own. */
 	u->unadopted = vote->outcome != OUTCOME_YES && vote->outcome != OUTCOME_NO &&
-		       vote->outcome != OUTCOME_WRONGKIND && vote->outcome != OUTCOME_UNKNOWN;
+		       vote->outcome != OUTCOME_WRONGKIND;
 }
 
 /* The answer says what has become of the lease. */

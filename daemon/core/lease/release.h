@@ -11,8 +11,8 @@
  * masters are back, would leave its names locked for a lease.
  *
  * An ADOPT that the master has not carried out leaves the key to the previous owner. Then a release that
- * finds nothing of ours is no confirmation, and both are sent again. Only owners that the ledger names are
- * named: the key of another daemon, or of a later attempt of ours, is refused by either call.
+ * finds nothing of ours is no confirmation, and both are sent again. An ADOPT has only the previous owners
+ * that the ledger had: the key of another daemon, or of a later attempt of ours, is left alone by both calls.
  */
 #ifndef CORE_RELEASE_H
 #define CORE_RELEASE_H
@@ -46,7 +46,7 @@ struct release {
 	int64_t from_ms;  /* not sent earlier: a holder may rely on the lease until then */
 	int64_t give_up_at_ms; /* the key has expired by then */
 	bool sent;             /* a release is on its way */
-	bool unadopted;        /* the master has not carried out the ADOPT before it */
+	bool unadopted;        /* the master may not have carried out the ADOPT before it */
 	bool confirmed; /* the lease is not there: released once more when the acquire refuses itself */
 	enum kind kind;
 	enum interop interop;
