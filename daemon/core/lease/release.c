@@ -175,42 +175,65 @@ struct release_when {
 	int64_t queue_ms;
 };
 
+static struct slice
+release_keep_text(struct release *u, size_t *used, struct slice text)
+{
+	char *to = u->bytes + *used;
+
+	if (text.n > 0)
+		memcpy(to, text.p, text.n);
+	*used += text.n;
+	return (struct slice){to, text.n};
+}
+
+struct release *
+release_new(struct core *core, const struct release *as)
+{
+	struct release *u = freelist_new(core, sizeof(*u) + as->name.n + as->slots.n + as->previous.n);
+	struct freelist_link freed;
+	size_t used = 0;
+
+	if (u == NULL)
+		return NULL;
+	freed = u->freed;
+	*u = *as;
+	u->freed = freed;
+	u->name = release_keep_text(u, &used, as->name);
+	u->slots = release_keep_text(u, &used, as->slots);
+	u->previous = release_keep_text(u, &used, as->previous);
+	timer_init(&u->timer, TIMER_RELEASE);
+	assert((u->kind == KIND_PERMITS) == (u->limit > 0) && u->permits <= u->limit);
+	return u;
+}
+
 static void
 release_start(struct core *core, const struct lease *l, unsigned master, struct release_when when)
 {
 	const struct resource *r = l->resource;
-	struct slice name = resource_name(r), slots = release_slots(l, master);
-	struct slice previous =
-		lease_vote_is_unadopted(l, master) ? lease_previous_owners(l) : (struct slice){NULL, 0};
-	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n + previous.n);
+	const struct release as = {.of = {.attempt = l->attempt, .master = master},
+		.after_us = when.after_us,
+		.from_ms = when.from_ms,
+		/* Counted from now and not from the last renewal: possibly later than needed, never too
+		 * early. */
+		.give_up_at_ms =
+			core->now.ms + l->term_ms + binding_margin_ms(core) + master_patience_ms(core),
+		.kind = l->kind,
+		.interop = r->rule->interop,
+		.link = r->link,
+		.key = r->rule->key,
+		.name = resource_name(r),
+		.limit = r->limit,
+		.permits = l->permits,
+		.slots = release_slots(l, master),
+		.previous = lease_vote_is_unadopted(l, master) ? lease_previous_owners(l)
+							       : (struct slice){NULL, 0}};
+	struct release *u = release_new(core, &as);
 	const struct release *same;
 
 	assert(l->attempt != 0 && l->term_ms > 0);
 	assert(when.after_us >= 0 && when.from_ms >= 0);
 	if (u == NULL)
 		return; /* out of memory: the key expires by itself */
-	memcpy(u->bytes, name.p, name.n);
-	u->name = (struct slice){u->bytes, name.n};
-	u->of.attempt = l->attempt;
-	u->of.master = master;
-	u->after_us = when.after_us;
-	u->from_ms = when.from_ms;
-	if (slots.n > 0)
-		memcpy(u->bytes + name.n, slots.p, slots.n);
-	u->slots = (struct slice){u->bytes + name.n, slots.n};
-	if (previous.n > 0)
-		memcpy(u->bytes + name.n + slots.n, previous.p, previous.n);
-	u->previous = (struct slice){u->bytes + name.n + slots.n, previous.n};
-	u->kind = l->kind;
-	u->limit = r->limit;
-	u->permits = l->permits;
-	u->link = r->link;
-	u->interop = r->rule->interop;
-	u->key = r->rule->key;
-	assert((u->kind == KIND_PERMITS) == (u->limit > 0) && u->permits <= u->limit);
-	/* Counted from now and not from the last renewal: possibly later than needed, never too early. */
-	u->give_up_at_ms = core->now.ms + l->term_ms + binding_margin_ms(core) + master_patience_ms(core);
-	timer_init(&u->timer, TIMER_RELEASE);
 	same = release_find(core, l->attempt, master);
 	assert(same == NULL); /* an attempt is given up once at a master */
 	(void)same;

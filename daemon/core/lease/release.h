@@ -56,7 +56,7 @@ struct release {
 	int64_t limit;
 	int64_t permits;
 	struct slice slots;    /* n == 0: all that are ours */
-	struct slice previous; /* as in a call, of what was not adopted; n == 0: it is ours. Is not saved */
+	struct slice previous; /* as in a call, of what was not adopted; n == 0: it is ours */
 	char bytes[];
 };
 
@@ -66,6 +66,9 @@ void release_lease(struct core *core, const struct lease *l, int64_t queue_ms);
 
 /* The same, but no release leaves before from_ms: holders of this lease may rely on it until then. */
 void release_lease_from(struct core *core, const struct lease *l, int64_t from_ms);
+
+/* A copy of this one, with texts of its own and a timer that is not armed. NULL: out of memory. */
+struct release *release_new(struct core *core, const struct release *as) __attribute__((warn_unused_result));
 
 /* From now on it is found by its attempt and its master. False: out of memory, or there is one. */
 bool release_add(struct core *core, struct release *release) __attribute__((warn_unused_result));

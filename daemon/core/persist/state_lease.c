@@ -489,9 +489,14 @@ state_save_resources(struct core *core, struct record *r)
 
 /* ---- releases ---- */
 
+/* due_ms: of its timer. Loading: the texts point into the input. */
 static void
-release_fields(struct core *core, struct record *r, struct release *u)
+release_fields(const struct core *core, struct record *r, struct release *u, int64_t *due_ms)
 {
+	record_unsigned(r, &u->of.attempt);
+	u->of.master = (uint64_t)record_range(r, (int64_t)u->of.master, 0, core->settings.masters - 1);
+	state_name(r, &u->name);
+	record_bytes(r, &u->slots, STATE_SLOTS_MAX);
 	u->after_us = state_us(r, u->after_us);
 	u->from_ms = state_time(r, u->from_ms);
 	u->give_up_at_ms = state_time(r, u->give_up_at_ms);
@@ -500,62 +505,29 @@ release_fields(struct core *core, struct record *r, struct release *u)
 	u->limit = record_range(r, u->limit, 0, COMMAND_LIMIT_MAX);
 	u->permits = record_range(r, u->permits, 0, u->limit);
 	state_key(r, core, u->name, &u->key, &u->interop);
-	state_timer(r, core, &u->timer);
-}
-
-struct release_head {
-	struct release_key of;
-	struct slice name;
-	struct slice slots;
-};
-
-static void
-release_head_fields(const struct core *core, struct record *r, struct release_head *h)
-{
-	record_unsigned(r, &h->of.attempt);
-	h->of.master = (uint64_t)record_range(r, (int64_t)h->of.master, 0, core->settings.masters - 1);
-	state_name(r, &h->name);
-	record_bytes(r, &h->slots, STATE_SLOTS_MAX);
-}
-
-static struct release *
-release_load(struct state_loader *l, const struct release_head *h)
-{
-	struct release *u = freelist_new(l->core, sizeof(*u) + h->name.n + h->slots.n);
-
-	if (u == NULL)
-		return NULL;
-	memcpy(u->bytes, h->name.p, h->name.n);
-	if (h->slots.n > 0)
-		memcpy(u->bytes + h->name.n, h->slots.p, h->slots.n);
-	u->name = (struct slice){u->bytes, h->name.n};
-	u->slots = (struct slice){u->bytes + h->name.n, h->slots.n};
-	u->of.attempt = h->of.attempt;
-	u->of.master = h->of.master;
-	u->link = resource_link_of(l->core, u->name);
-	timer_init(&u->timer, TIMER_RELEASE);
-	release_fields(l->core, l->r, u);
-	return u;
+	*due_ms = state_time(r, *due_ms);
+	record_bytes(r, &u->previous, (size_t)PREVIOUS_OWNERS_MAX * CALL_OWNER_SIZE);
 }
 
 void
 state_load_release(struct state_loader *l)
 {
-	struct release_head head;
-	struct release *u = NULL;
+	struct release read, *u = NULL;
+	int64_t due_ms = 0;
 
-	memset(&head, 0, sizeof(head));
-	release_head_fields(l->core, l->r, &head);
-	if (!l->r->failed)
-		u = release_load(l, &head);
-	if (u == NULL || l->r->failed || (u->kind == KIND_PERMITS) != (u->limit > 0) ||
-		!release_add(l->core, u)) {
+	memset(&read, 0, sizeof(read));
+	release_fields(l->core, l->r, &read, &due_ms);
+	if (!l->r->failed && (read.kind == KIND_PERMITS) == (read.limit > 0) &&
+		previous_owners_fit(read.previous)) {
+		read.link = resource_link_of(l->core, read.name);
+		u = release_new(l->core, &read);
+	}
+	if (u == NULL || !release_add(l->core, u)) {
 		record_fail(l->r, "a release in it is invalid, or there is no memory for it");
-		if (u != NULL)
-			timer_cancel(&l->core->timers, &u->timer);
 		free(u);
 		return;
 	}
+	timer_arm(&l->core->timers, &u->timer, due_ms);
 	l->core->counts.releasing++;
 }
 
@@ -563,17 +535,12 @@ void
 state_save_releases(struct core *core, struct record *r)
 {
 	for (struct release *u = core->leases->releases; u != NULL; u = u->hh.next) {
-		struct release_head head;
+		int64_t due_ms = timer_at(&core->timers, &u->timer);
 
 		assert(!u->sent && u->of.master < core->settings.masters);
 		assert(u->of.attempt != 0 && timer_is_armed(&u->timer));
-		memset(&head, 0, sizeof(head));
-		head.of = u->of;
-		head.name = u->name;
-		head.slots = u->slots;
 		record_begin(r, RECORD_RELEASE);
-		release_head_fields(core, r, &head);
-		release_fields(core, r, u);
+		release_fields(core, r, u, &due_ms);
 		record_end(r);
 	}
 }

@@ -9,6 +9,7 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/previous_owners.h"
+#include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/leasing/adopt.h"
 #include "daemon/core/lock/grant.h"
@@ -21,6 +22,7 @@
 #include "tests/support/suite.h"
 
 #include <check.h>
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -793,6 +795,16 @@ rest(struct story *w)
 	link_down(w, "handed over");
 }
 
+/* It was given up, the master has carried out nothing, and its link is down. */
+static void
+released(struct story *w)
+{
+	story_recovered(w, 1);
+	unlock(w, 1, "a");
+	rest(w);
+	answer(w, CALL_RELEASE, OUTCOME_UNKNOWN, "a", 1);
+}
+
 START_TEST(previous_owners_outlive_a_hand_over)
 {
 	struct story w;
@@ -828,17 +840,80 @@ START_TEST(previous_owners_outlive_a_hand_over)
 }
 END_TEST
 
-/* Each byte of the owners, and of the votes before them, is damaged. What is taken is a core that goes on. */
-START_TEST(a_damaged_state_has_no_strange_previous_owners)
+/* The next process cannot release by its own name what the master has not adopted. */
+START_TEST(previous_owners_of_a_release_outlive_a_hand_over)
 {
 	struct story w;
+	struct buffer state, again;
+
+	released(&w);
+	save(w.core, &state);
+	core_free(w.core);
+	w.core = load(&w, buffer_bytes(&state), buffer_length(&state));
+	ck_assert_ptr_nonnull(w.core);
+	save(w.core, &again);
+	ck_assert_uint_eq(buffer_length(&state), buffer_length(&again));
+	ck_assert_mem_eq(buffer_bytes(&state), buffer_bytes(&again), buffer_length(&state));
+	ck_assert_str_eq(back(&w, 0), "adopt a#1 | release a#1");
+	ck_assert(slice_equal(call_of(&w, CALL_ADOPT)->previous, SLICE(PREVIOUS)));
+	adopted(&w, OUTCOME_YES);
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "");
+	ck_assert_str_eq(after(&w, LEASE_MS), "");
+	buffer_done(&state);
+	buffer_done(&again);
+	story_done(&w);
+}
+END_TEST
+
+/* An older record ends before the owners and their length. */
+START_TEST(a_release_of_an_older_state_has_no_previous_owners)
+{
+	const size_t less = 4 + sizeof(PREVIOUS) - 1;
+	struct story w;
+	struct buffer state;
+	struct record r;
+	char *begin, *end;
+	uint32_t length;
+
+	released(&w);
+	save(w.core, &state);
+	core_free(w.core);
+	ck_assert(record_load(&r, (struct slice){buffer_bytes(&state), buffer_length(&state)}));
+	while (record_next(&r) != RECORD_RELEASE)
+		ck_assert(!r.failed);
+	begin = buffer_bytes(&state) + (r.body.p - buffer_bytes(&state));
+	end = begin + r.body.n;
+	length = htole32((uint32_t)(r.body.n - less));
+	memcpy(begin - sizeof(length), &length, sizeof(length));
+	memmove(end - less, end, r.in.n);
+	w.core = load(&w, buffer_bytes(&state), buffer_length(&state) - less);
+	ck_assert_ptr_nonnull(w.core);
+	ck_assert_str_eq(back(&w, 0), "release a#1");
+	buffer_done(&state);
+	story_done(&w);
+}
+END_TEST
+
+/* Of the lease, or of its release. */
+static struct slice
+owners_in(const struct core *core)
+{
+	const struct resource *r = names_find(&core->leases->names, SLICE("a"));
+	const struct release *u = core->leases->releases;
+
+	ck_assert(r != NULL || u != NULL);
+	return u != NULL ? u->previous : lease_previous_owners(&r->lease);
+}
+
+/* Each byte of the owners, and of what is before them, is damaged. What is taken is a core that goes on. */
+static void
+ck_damaged(struct story *w)
+{
 	struct buffer state;
 	char *at;
 	size_t n;
 
-	story_recovered(&w, 1);
-	rest(&w);
-	save(w.core, &state);
+	save(w->core, &state);
 	n = buffer_length(&state);
 	at = memmem(buffer_bytes(&state), n, PREVIOUS, sizeof(PREVIOUS) - 1);
 	ck_assert_ptr_nonnull(at);
@@ -850,19 +925,28 @@ START_TEST(a_damaged_state_has_no_strange_previous_owners)
 			struct core *core;
 
 			*p = damages[i];
-			core = load(&w, buffer_bytes(&state), n);
+			core = load(w, buffer_bytes(&state), n);
 			if (core != NULL) {
-				struct slice owners = lease_previous_owners(
-					&names_find(&core->leases->names, SLICE("a"))->lease);
-
-				ck_assert(previous_owners_fit(owners));
-				core_check(core, w.now.ms);
+				ck_assert(previous_owners_fit(owners_in(core)));
+				core_check(core, w->now.ms);
 			}
 			core_free(core);
 		}
 		*p = kept;
 	}
 	buffer_done(&state);
+}
+
+START_TEST(a_damaged_state_has_no_strange_previous_owners)
+{
+	struct story w;
+
+	story_recovered(&w, 1);
+	rest(&w);
+	ck_damaged(&w);
+	story_done(&w);
+	released(&w);
+	ck_damaged(&w);
 	story_done(&w);
 }
 END_TEST
@@ -896,5 +980,7 @@ main(void)
 		what_another_process_has_adopted_at_a_majority_is_lost, a_vote_that_it_never_had_is_acquired,
 		a_reclaim_among_several_masters_adopts_and_prolongs_nothing,
 		another_server_has_nothing_to_adopt, what_is_adopted_at_one_of_three_is_released_at_all,
-		previous_owners_outlive_a_hand_over, a_damaged_state_has_no_strange_previous_owners);
+		previous_owners_outlive_a_hand_over, previous_owners_of_a_release_outlive_a_hand_over,
+		a_release_of_an_older_state_has_no_previous_owners,
+		a_damaged_state_has_no_strange_previous_owners);
 }
