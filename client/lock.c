@@ -165,7 +165,10 @@ struct reached {
 	bool cycle;                  /* LOCK would wait for this process itself */
 	bool back;                   /* the session is that of an earlier attempt */
 	bool granted;
-	bool lost; /* it was granted, and CHECK has no other answer */
+	bool lost;                /* it was granted, and CHECK has no other answer */
+	char held[WIRE_TEXT_MAX]; /* LOCK was answered with HELD and these words, and the hold was not found;
+				     "": otherwise */
+	char hidden[WIRE_TEXT_MAX]; /* held: why the daemon did not tell of the hold; "": it told of none */
 };
 
 /* False: there is no answer, or an error. */
@@ -303,15 +306,17 @@ grant_read(const struct options *o, const struct answer *answer, int64_t sent_ms
 	return true;
 }
 
-/* The token of the hold that this session has of this name; 0: none. */
+/* The token of the hold that this session has of this name; 0: none. *answer is the last one that was read.
+ */
 static int64_t
-token_find(struct wire *w, const char *name, int64_t session)
+token_find(struct wire *w, const char *name, int64_t session, const struct answer **answer)
 {
 	const struct answer *page, *holders;
 	struct pages pages;
 
 	pages_begin(&pages, w, 2, (const char *const[]){"INSPECT", name});
 	while ((page = pages_next(&pages)) != NULL) {
+		*answer = pages.answer;
 		holders = answer_get(page, "holders");
 		for (size_t i = 0; holders != NULL && i < holders->count; i++) {
 			if (answer_get_int(&holders->items[i], "session", 0) == session) {
@@ -319,30 +324,31 @@ token_find(struct wire *w, const char *name, int64_t session)
 			}
 		}
 	}
+	*answer = pages.answer;
 	return 0;
 }
 
-/* The locks were granted to this session, and the connection ended before the answer arrived. */
+/* The locks were granted to this session, and the connection ended before the answer arrived. *answer is the
+ * last one that was read. */
 static bool
-grant_find(struct wire *w, const struct options *o, struct grant *g)
+grant_find(struct wire *w, const struct options *o, struct grant *g, const struct answer **answer)
 {
-	const struct answer *answer;
 	int64_t session;
 	bool found;
 
 	wire_ask(w, "SESSION", "ID");
-	answer = wire_answer(w);
-	if (answer == NULL || answer->type != ANSWER_INT) {
+	*answer = wire_answer(w);
+	if (*answer == NULL || (*answer)->type != ANSWER_INT) {
 		return false;
 	}
-	session = answer->n;
+	session = (*answer)->n;
 	g->granted_ms = clock_ms();
 	g->expire_ms = g->granted_ms;
-	g->token = token_find(w, o->name, session);
+	g->token = token_find(w, o->name, session, answer);
 	found = g->token > 0;
-	for (size_t i = 0; i < o->also.count; i++) {
-		g->also_tokens[i] = token_find(w, o->also.names[i], session);
-		found = found && g->also_tokens[i] > 0;
+	for (size_t i = 0; found && i < o->also.count; i++) {
+		g->also_tokens[i] = token_find(w, o->also.names[i], session, answer);
+		found = g->also_tokens[i] > 0;
 	}
 	return found;
 }
@@ -356,17 +362,41 @@ take_away(const struct wire *w, const struct answer *answer, bool came)
 	return w->away || (came && w->ended && !w->denied && !w->foreign);
 }
 
-/* Waits for the answer to LOCK, and reads the grant, if it is one. */
+/* The session holds the lock already. What is asked here overwrites that answer, so its words are kept. */
+static void
+read_held(struct wire *w, const struct options *o, struct grant *g, struct reached *at)
+{
+	char held[WIRE_TEXT_MAX];
+
+	slice_text(held, sizeof(held), at->answer->text);
+	at->granted = grant_find(w, o, g, &at->answer);
+	if (at->granted || at->answer == NULL || take_away(w, at->answer, true)) {
+		return;
+	}
+	memcpy(at->held, held, sizeof(held));
+	if (at->answer->type == ANSWER_ERROR) {
+		slice_text(at->hidden, sizeof(at->hidden), at->answer->text);
+		return;
+	}
+	(void)tell_again(w, o, g, &at->answer);
+	at->lost = answer_is_error(at->answer, CODE_LOST);
+}
+
+/* Reads the grant, if the answer to LOCK is one. */
 static void
 read_grant(struct wire *w, const struct options *o, struct grant *g, struct reached *at, int64_t sent_ms)
 {
-	bool found = at->back && answer_is_error(at->answer, CODE_HELD);
+	bool held = at->back && answer_is_error(at->answer, CODE_HELD);
 
-	at->granted = found ? grant_find(w, o, g) : grant_read(o, at->answer, sent_ms, g);
-	if (at->granted && (found || o->also.count > 0 || clock_ms() - sent_ms > AT_ONCE_MS) &&
+	if (held) {
+		read_held(w, o, g, at);
+	} else {
+		at->granted = grant_read(o, at->answer, sent_ms, g);
+	}
+	if (at->granted && (held || o->also.count > 0 || clock_ms() - sent_ms > AT_ONCE_MS) &&
 		!tell_again(w, o, g, &at->answer)) {
 		at->granted = false;
-		at->lost = true;
+		at->lost = at->answer != NULL;
 	}
 }
 
@@ -397,6 +427,26 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 	return at;
 }
 
+/* The session holds the lock, and this client was not told by which token. */
+static int
+refuse_held(const struct wire *w, const struct options *o, const struct reached *at, const char *what)
+{
+	const struct answer held = {.type = ANSWER_ERROR, .text = slice_of(at->held)};
+	int status = take_refusal(w, &held, what);
+	char pid[NUMBER_TEXT_MAX];
+
+	if (at->hidden[0] == '\0') {
+		message("the daemon shows no such hold of this process now: try again");
+	} else {
+		message("it may have been granted when the connection ended, and its token is not shown "
+			"(%s): "
+			"holdfast unlock %s%s%s releases it",
+			at->hidden, o->name, o->pid != 0 ? " --pid " : "",
+			o->pid != 0 ? number_text(pid, o->pid) : "");
+	}
+	return status;
+}
+
 bool
 take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 {
@@ -423,6 +473,8 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	} else if (at.lost) {
 		message("%s: it was granted, and lost at once", what);
 		*status = STATUS_LOST;
+	} else if (at.held[0] != '\0' && at.answer != NULL) {
+		*status = refuse_held(w, t->o, &at, what);
 	} else if (at.answer != NULL && at.answer->type == ANSWER_NULL) {
 		g->busy = true;
 		*status = busy(w, t->o);

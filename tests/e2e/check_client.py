@@ -17,7 +17,7 @@ import proxy
 import resp
 import tool
 from harness import BRISK, WHOLE_MS, boottime, expect, expect_between, expect_not_before
-from liar import Liar
+from liar import Actor, Liar
 from terminal import Terminal
 
 
@@ -205,6 +205,40 @@ def test_waits_survive_a_restart(place):
     expect([process.wait() for process in waits if process is not waits[1]], [0, 0, 0])
     expect("ran" in waits[0].output.text() and "locked" in waits[3].output.text(), True)
     waits[1].output.wait("^[0-9]+$")
+
+
+def test_held_since_the_restart(place):
+    """lock asks again after a restart, and is told HELD: it says what is true of the hold, and what to do, or asks the next daemon"""
+    held = b"-HELD this session holds it already, token 17: use OWNER tags to re-enter\r\n"
+    granted = b"*2\r\n:18\r\n:60000\r\n"
+    others = b"%2\r\n$6\r\ncursor\r\n$1\r\n0\r\n$7\r\nholders\r\n*200\r\n" + b"%1\r\n$7\r\nsession\r\n:9\r\n" * 200
+    denied = b"-NOPERM this user may not see\r\n"
+    draining = b"-DRAINING the daemon ends\r\n"
+    away = None
+    for number, (identity, inspect, check, status, words) in enumerate((
+            (b":7\r\n", denied, b":60000\r\n", 64, ("HELD: this session holds it already, token 17", "NOPERM this user may not",
+                                                   "holdfast unlock x --pid ")),
+            (b":7\r\n", others, b"-LOST broken an administrator broke it\r\n", 76, ("it was granted, and lost at once",)),
+            (b":7\r\n", others, b"$-1\r\n", 64, ("HELD: this session holds it already, token 17", "try again")),
+            (b":7\r\n", others, away, 0, ()),
+            (b":7\r\n", away, away, 0, ()),
+            (b":7\r\n", draining, away, 0, ()),
+            (away, away, away, 0, ()))):
+        locks = [away, held, granted]
+        said_to = {"SESSION ID": [identity], "INSPECT x": [inspect], "CHECK x": [check], "LOCK x": locks}
+
+        def play(words, said_to=said_to):
+            answers = said_to.get(" ".join(words[:2]))
+            if not answers:
+                return None
+            if answers[0] is None:
+                answers.pop(0)
+                raise ConnectionResetError
+            return answers.pop(0)
+
+        got = tool.call(place, Actor(place, "actor%d" % number, play), "lock", "x", "--pid", os.getpid())
+        expect((got[0], [word for word in words if word not in got[1]]), (status, []), "%d: %s" % (number, got[1]))
+        expect(len(locks), 0 if status == 0 else 1)
 
 
 def test_daemon_hangs(place):

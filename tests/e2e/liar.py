@@ -1,6 +1,7 @@
 """Those that break their promises, to see whether holdfast notices: a daemon, a sentinel, a node of a cluster."""
 
 import contextlib
+import os
 import socket
 import threading
 
@@ -68,6 +69,21 @@ class Liar(Server):
         if words[0] == "HELLO":
             return b"%1\r\n$6\r\nserver\r\n$8\r\nholdfast\r\n"
         return b":0\r\n" if words[0] == "UNLOCK" else b":%d\r\n" % self.token()
+
+
+class Actor(Server):
+    """A daemon that answers what play(words) says, and closes the connection where that raises an OSError: for a turn
+    of events that takes a real one too much luck. Without play's answer it agrees."""
+
+    def __init__(self, place, name, play):
+        self.socket = os.path.join(place.path, name)
+        self.play = play
+        super().__init__(place, socket.AF_UNIX, self.socket)
+
+    def answer(self, words):
+        if words[0] == "HELLO":
+            return b"%1\r\n$6\r\nserver\r\n$8\r\nholdfast\r\n"
+        return self.play(words) or b"+OK\r\n"
 
 
 class TcpServer(Server):
