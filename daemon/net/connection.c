@@ -157,22 +157,27 @@ connection_write(struct connection *c)
 }
 
 /*
- * Called once the socket has taken what it could: counts the memory of the rest. One client alone stays
- * within its limits, but thousands of clients that request long lists and read none of them, or send long
- * requests without their ends, do not. The user with most bytes in buffers makes room, with the largest
- * connection first.
+ * One client alone stays within its limits, but thousands of clients that request long lists and read none of
+ * them, or send long requests without their ends, do not. The user with most bytes in buffers makes room,
+ * with the largest connection first.
  */
-static void
-connection_count_buffered(struct connection *c)
+void
+connections_make_room(struct connections *set)
 {
-	struct connections *set = c->set;
 	struct fair_queue_entry *largest;
-	connection_set_buffered(c, c->in.room + c->out.room);
 	while (set->limits.buffer_bytes > 0 && set->buffered_bytes > set->limits.buffer_bytes &&
 		(largest = fair_queue_largest(&set->fair_queue))) {
 		set->stats->client_output_closed++;
 		connection_cut(connection_at(largest), END_ABANDONED, "buffer limit");
 	}
+}
+
+/* Called once the socket has taken what it could: counts the memory of the rest. */
+static void
+connection_count_buffered(struct connection *c)
+{
+	connection_set_buffered(c, c->in.room + c->out.room);
+	connections_make_room(c->set);
 }
 
 void

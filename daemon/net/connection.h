@@ -181,6 +181,8 @@ int connection_take_fd(struct connection *connection);
 
 /* Its buffers take up this many bytes now, which are counted. */
 void connection_set_buffered(struct connection *c, size_t bytes);
+/* If the buffers of all connections take up more bytes than their limit, cuts connections. */
+void connections_make_room(struct connections *set);
 /* Watches the events that the state asks for. */
 void connection_arm(struct connection *c);
 /* The connection has its turn: handles what its socket has reported, then reads or serves within the bounds

@@ -1151,6 +1151,35 @@ START_TEST(who_keeps_most_makes_room_and_the_largest_goes_first)
 }
 END_TEST
 
+START_TEST(a_lower_limit_cuts_those_that_are_silent)
+{
+	struct connections_limits tight = limits;
+	int small = client_with_half(1, 20000), large = client_with_half(1, 59000);
+	int other = client_with_half(2, 55000);
+	size_t before = connections_buffered(probe.set);
+	tight.buffer_bytes = before;
+	connections_set_limits(probe.set, &tight);
+	schedule();
+	ck_assert_uint_eq(probe.closed, 0);
+	tight.buffer_bytes = before - 1;
+	connections_set_limits(probe.set, &tight);
+	ck_assert_uint_le(connections_buffered(probe.set), tight.buffer_bytes);
+	schedule();
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_str_eq(probe.why, "buffer limit");
+	ck_assert_int_eq(probe.end, END_ABANDONED);
+	ck_assert_int_eq(probe.stats.client_output_closed, 1);
+	ck_assert(hears_the_end(large));
+	ck_assert(!hears_the_end(small));
+	ck_assert(!hears_the_end(other));
+	close(small);
+	close(large);
+	close(other);
+	schedule();
+	ck_assert_uint_eq(connections_buffered(probe.set), 0);
+}
+END_TEST
+
 START_TEST(what_a_connection_keeps_goes_along_to_another_user)
 {
 	struct connections_limits tight = limits;
@@ -1457,5 +1486,5 @@ main(void)
 		a_closing_connection_writes_and_serves_no_more, a_cut_connection_writes_nothing,
 		a_number_finds_its_connection_until_it_ends, an_idle_connection_costs_less_than_a_kilobyte,
 		lower_limits_hold_for_what_comes, who_keeps_most_makes_room_and_the_largest_goes_first,
-		what_a_connection_keeps_goes_along_to_another_user);
+		a_lower_limit_cuts_those_that_are_silent, what_a_connection_keeps_goes_along_to_another_user);
 }
