@@ -81,16 +81,17 @@ write_host(const struct context *context, struct buffer *out, int protocol, bool
 /* Writes what this daemon says: to another one, or as a client gets it. False: there are too many searches,
  * or no memory, and nothing was written. */
 static bool
-write_here(const struct context *context, const struct report_ranked *asked, const struct command *command,
-	bool client, struct buffer *out)
+write_here(struct fleet *fleet, const struct report_ranked *asked, const struct command *command, bool client,
+	struct buffer *out)
 {
+	struct context *context = fleet->context;
 	struct report_ranked request = *asked;
 	struct longest_found found;
 	struct buffer rows;
 	int64_t now_ms = clock_ms();
 	bool whole = false;
-	context->fleet->context->fleet_works = true; /* the search goes on in its turns */
-	if (!longest_ask(context->fleet->longest, context, command->match, request.viewer, now_ms, &found)) {
+	context->fleet_works = true; /* the search goes on in its turns */
+	if (!longest_ask(fleet->longest, context, command->match, request.viewer, now_ms, &found)) {
 		return false;
 	}
 	request.names = found.names;
@@ -120,7 +121,7 @@ top_asked(struct fleet *fleet, const struct command *command, int protocol, size
 	/* The daemon that asks shows its client no more than this client may see. */
 	const struct viewer viewer = {.admin = true};
 	const struct report_ranked request = {.viewer = &viewer, .protocol = protocol, .bytes = bytes};
-	if (!write_here(fleet->context, &request, command, false, out)) {
+	if (!write_here(fleet, &request, command, false, out)) {
 		reply_write_error(out, CODE_LIMIT, slice_of(too_many));
 	}
 }
@@ -135,7 +136,7 @@ top_verb(struct context *context, struct connection *c, const struct command *co
 		.bytes = connections_limits(context->connections)->output_bytes / 4,
 	};
 	connections_strained(context->connections);
-	if (write_here(context, &request, command, true, connection_out(c))) {
+	if (write_here(context->fleet, &request, command, true, connection_out(c))) {
 		connection_written(c);
 	} else {
 		connection_error(c, CODE_LIMIT, "%s", too_many);
@@ -143,12 +144,12 @@ top_verb(struct context *context, struct connection *c, const struct command *co
 }
 
 bool
-top_page(const struct context *context, const struct viewer *viewer, struct slice match, size_t count,
+top_page(struct fleet *fleet, const struct viewer *viewer, struct slice match, size_t count,
 	struct buffer *out)
 {
 	const struct command command = {.verb = VERB_TOP, .match = match, .count = (int64_t)count};
 	const struct report_ranked request = {.viewer = viewer, .protocol = 3, .bytes = out->max / 4};
-	return write_here(context, &request, &command, true, out) && !out->failed;
+	return write_here(fleet, &request, &command, true, out) && !out->failed;
 }
 
 /* ---- what a daemon has answered ---- */

@@ -16,7 +16,7 @@ struct viewer;
 
 context_verb top_verb;
 /* The same for a page: of this daemon, in RESP3. False: no memory, or too many searches. */
-bool top_page(const struct context *context, const struct viewer *viewer, struct slice match, size_t count,
+bool top_page(struct fleet *fleet, const struct viewer *viewer, struct slice match, size_t count,
 	struct buffer *out) __attribute__((warn_unused_result));
 
 /* Answers TOP of another daemon. */

@@ -122,7 +122,7 @@ overview_top(struct page *page, struct buffer *out)
 	buffer_init(&text, PAGE_PIECE_MAX);
 	if (fleet) {
 		bytes = fleet_page(context->fleet, &command, clock_ms(), &age_ms);
-	} else if (top_page(context, page->viewer, page->about, OVERVIEW_LOCKS, &text)) {
+	} else if (top_page(context->fleet, page->viewer, page->about, OVERVIEW_LOCKS, &text)) {
 		bytes = (struct slice){buffer_bytes(&text), buffer_length(&text)};
 	} else {
 		page->status = 503;
