@@ -743,6 +743,44 @@ START_TEST(a_server_that_is_no_master_any_more_is_connected_to_anew)
 }
 END_TEST
 
+static bool
+left_twice(void *arg)
+{
+	return ((const struct probe *)arg)->downs > 1;
+}
+
+static bool
+up_again(void *arg)
+{
+	const struct probe *probe = arg;
+
+	return probe->downs > 0 && all_up(arg);
+}
+
+/* Its answer to HELLO is another error, which does not say whether it is a master: it is left again. */
+START_TEST(a_server_that_was_no_master_is_connected_to_anew_until_it_answers_hello)
+{
+	struct redis_server server;
+	struct probe probe;
+	struct call call;
+
+	start(&probe, &server, 1);
+	redis_run(&server, "REPLICAOF 127.0.0.1 1");
+	call = call_of(&probe, CALL_ACQUIRE, "a");
+	probe_call(&probe, &call);
+	flush(&probe);
+	probe_await(&probe, all_voted);
+	ck_assert_int_eq(probe.told[0].outcome, OUTCOME_DEMOTED);
+	redis_run(&server, "REPLICAOF NO ONE");
+	redis_run(&server, "CONFIG SET min-replicas-to-write 1");
+	probe_await(&probe, up_again);
+	say_hello(&probe);
+	ck_assert_int_eq(probe.told[1].outcome, OUTCOME_ERROR);
+	probe_await(&probe, left_twice);
+	stop(&probe, &server);
+}
+END_TEST
+
 START_TEST(an_idle_inbox_watches_its_own_health)
 {
 	struct redis_server server;
@@ -822,6 +860,7 @@ main(void)
 		names_are_any_bytes_a_client_may_send, links_are_independent,
 		messages_arrive_as_wake_want_and_latch, hostile_messages_are_ignored_and_counted,
 		every_subscription_is_told, a_server_that_is_no_master_any_more_is_connected_to_anew,
+		a_server_that_was_no_master_is_connected_to_anew_until_it_answers_hello,
 		an_idle_inbox_watches_its_own_health, a_pool_that_is_freed_with_calls_under_way_says_nothing,
 		settings_without_sense_are_refused);
 }
