@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A resource lives as long as its holds, so its address can be part of the key. */
 struct withheld_key {
@@ -21,9 +22,14 @@ struct withheld_key {
 static uint64_t
 withheld_hash(const struct resource *r, int64_t token)
 {
-	const struct withheld_key key = {r, token};
-	uint64_t hash = hash_key(&key, sizeof(key));
+	struct withheld_key key;
+	uint64_t hash;
 
+	/* Where a pointer is shorter than the alignment of a token, there is padding between them. */
+	memset(&key, 0, sizeof(key));
+	key.r = r;
+	key.token = token;
+	hash = hash_key(&key, sizeof(key));
 	return hash != 0 ? hash : 1;
 }
 
