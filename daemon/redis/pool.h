@@ -156,7 +156,8 @@ void pool_tell_unsent(struct pool *pool);
 /* Gives the vote to the driver. */
 void pool_tell(struct pool *pool, const struct vote *vote);
 /* Sentinels and nodes learn of a failover sooner or later than the daemon loses its connections: so they are
- * asked more often while something is wrong. */
+ * asked more often while something is wrong. Without a finder a server that is no master is left after a
+ * while. Called when a link comes up or goes down, and when a vote says what the server is. */
 void pool_watch(struct pool *pool);
 /* The answer that ends a round of replicas.h; NULL: there is none. */
 enum replicas_worth pool_judge(struct pool *pool, const struct replicas_round *round, unsigned asked,
