@@ -14,8 +14,6 @@
 #define MILLION     INT64_C(1000000)
 #define LINE_BYTES  200
 #define WITHOUT_END INT64_C(9999999999) /* a WAIT that is not limited, or by a rule */
-#define LATE_MS     15000 /* besides so many leases an answer may be late: daemons and masters stand still */
-#define LATE_LEASES 4
 #define WHO_BYTES   48
 #define AS_BYTES    40
 
@@ -656,6 +654,19 @@ found(void *arg, const char *rule, const char *what, const char *const *lines, s
 		trace_kept(&w->trace, w->now_us, "       %s", lines[k]);
 }
 
+/* By what an answer, or the news of a loss, may be late: by a guard and a lease that ends, of L + J each, by
+ * the ways to a master and back, and by one stop of a daemon, which takes 2.5 L at most (fault.c). */
+static int64_t
+late_ms(const struct plan *p)
+{
+	static const enum fault stopping[] = {FAULT_PAUSE, FAULT_STUN, FAULT_HANDOVER};
+	int64_t ms = 2 * (p->lease_ms + p->margin_ms) + (p->network_us + p->spread_us) / 250 + 100;
+	bool stopped = false;
+	for (size_t i = 0; i < sizeof(stopping) / sizeof(stopping[0]); i++)
+		stopped |= p->fault[stopping[i]];
+	return stopped ? ms + p->lease_ms * 5 / 2 : ms;
+}
+
 /* Of who configures the daemons, and of who watches. */
 static char *
 terms_of(const struct world *w)
@@ -667,7 +678,7 @@ terms_of(const struct world *w)
 		if (!p->reloads && !p->fault[FAULT_RELOAD] && !p->rolls)
 			line(&t, 0, "maxhold %s %" PRId64, checker_name(i),
 				p->max_hold_ms + p->max_hold_ms / 100 + 1);
-	line(&t, 0, "late %" PRId64, LATE_MS + LATE_LEASES * p->lease_ms);
+	line(&t, 0, "late %" PRId64, late_ms(p));
 	line(&t, w->now_us, "until");
 	return t.text;
 }
