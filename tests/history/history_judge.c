@@ -102,6 +102,20 @@ start_of(const struct hold *hold)
 	return hold->start;
 }
 
+/* Its holder had it from its start until then: what UNLOCK answered as held was, also if its client was never
+ * told for how long. */
+static int64_t
+held_end(const struct hold *hold)
+{
+	return is_sure(hold) || hold->freed == NULL ? hold_sure_end(hold) : hold->end;
+}
+
+static bool
+was_held(const struct hold *hold)
+{
+	return held_end(hold) > hold->start;
+}
+
 static int64_t
 wanted_of(const struct hold *hold)
 {
@@ -131,12 +145,12 @@ sort(struct list *holds, key_of *key)
 }
 
 static void
-choose(struct list *into, struct hold **holds, size_t n, const char *kinds, bool sure)
+choose(struct list *into, struct hold **holds, size_t n, const char *kinds, bool known)
 {
 	into->n = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (!holds[i]->shared && strchr(kinds, holds[i]->kind) != NULL &&
-			(!sure || is_sure(holds[i])))
+			(!known || was_held(holds[i])))
 			list_add(into, holds[i]);
 	}
 }
@@ -158,15 +172,15 @@ judge_repeated_tokens(struct history *h, struct hold **holds, size_t n)
 /* For each of the kinds `late` the one of `early` with the greatest token that came before, if that is not
  * smaller. */
 static void
-judge_order(struct history *h, struct hold **holds, size_t n, const char *early, const char *late, bool sure)
+judge_order(struct history *h, struct hold **holds, size_t n, const char *early, const char *late, bool known)
 {
-	key_of *since = sure ? hold_sure_end : start_of, *until = sure ? start_of : wanted_of;
+	key_of *since = known ? held_end : start_of, *until = known ? start_of : wanted_of;
 	struct list before = {0}, after = {0};
 	const struct hold *highest = NULL;
 	size_t k = 0;
 
-	choose(&before, holds, n, early, sure);
-	choose(&after, holds, n, late, sure);
+	choose(&before, holds, n, early, known);
+	choose(&after, holds, n, late, known);
 	sort(&before, since);
 	sort(&after, until);
 	for (size_t i = 0; i < after.n; i++) {
@@ -177,9 +191,9 @@ judge_order(struct history *h, struct hold **holds, size_t n, const char *early,
 		}
 		if (highest != NULL && highest != hold && highest->token >= hold->token)
 			found_pair(h, RULE_TOKENS, highest, hold,
-				sure ? "held after the other, by a token that is no greater"
-				     : "asked for after the other was granted, and has a token that is no "
-				       "greater");
+				known ? "held after the other, by a token that is no greater"
+				      : "asked for after the other was granted, and has a token that is no "
+					"greater");
 	}
 	list_free(&before, false);
 	list_free(&after, false);
