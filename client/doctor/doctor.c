@@ -535,7 +535,7 @@ check_settings(struct doctor *d, const char *who, const struct answer *other, st
 	char keys[SETTINGS_TEXT_MAX];
 
 	/* If the masters refuse this daemon, it differs from the daemons that they serve. */
-	if (says(answer_info(d->info, "masters_missing"), "other limits")) {
+	if (d->excluded) {
 		host = SLICE("this host");
 	}
 	text_print(
@@ -715,8 +715,10 @@ task_doctor(const struct options *o, const struct address *a)
 		check_certificates(&d);
 		check_secrets(&d);
 		d.wait_ms = info_number(&d, "longest_wait_ms", 0);
+		d.excluded = says(answer_info(d.info, "masters_missing"), "other limits");
 		learn_limit(&d);
-		/* From here on the text of INFO is gone. */
+		/* What is asked now overwrites the text of INFO. */
+		d.info = SLICE("");
 		check_processes(&d, &wire);
 		wire_ask(&wire, "FLEET");
 		check_fleet(&d, wire_answer(&wire));

@@ -21,10 +21,11 @@ struct options;
 
 struct doctor {
 	const struct options *o;
-	struct slice info; /* INFO of the daemon; n == 0: it was not reached */
+	struct slice info; /* INFO of the daemon; n == 0: it was not reached, or something else was asked */
 	enum grade worst;
 	bool seen;             /* something was wrong with the part that is checked */
 	bool masters;          /* something was wrong with a master */
+	bool excluded;         /* masters refuse the daemon, whose settings are others than the fleet's */
 	struct probe probe;    /* a lock that was tried, before INFO was asked for */
 	char version[32];      /* of the daemon */
 	char daemon[40];       /* its id */

@@ -13,10 +13,12 @@ import subprocess
 import clockshim
 import harness
 import proxy
+import resp
 import tool
 from certificates import Authority
 from check_tls_masters import SecureRedis, masters
 from harness import expect
+from liar import Actor
 from scene import pause
 
 def look(place, daemon, **options):
@@ -555,6 +557,21 @@ def test_refused(place):
     expect(tool.call(place, other, "restart")[0], 0)
     mended(place, other)
     mended(place, daemon)
+
+
+def test_refused_in_a_large_fleet(place):
+    """that masters refuse this daemon is known as long as the answer to FLEET, which may be longer than INFO"""
+    info = ("run_id:us\r\nmasters_missing:m is used by daemons of another format or with other limits: upgrade the older\r\n"
+            "\r\n").encode()
+    others = [resp.encode("daemon", "d%d" % number, "host", "h%d" % number, "differs", "lease") for number in range(1000)]
+
+    def play(words):
+        return {"INFO": b"$%d\r\n%s\r\n" % (len(info), info),
+                "FLEET": b"*%d\r\n%s" % (len(others), b"".join(others))}.get(words[0])
+
+    _, found = look(place, Actor(place, "actor", play).socket)
+    told = [finding["do"] for finding in found if "has other settings" in finding["what"]]
+    expect((len(told), [do for do in told if " lease in holdfast.yml the same on this host," not in do]), (len(others), []))
 
 
 def test_jump(place):
