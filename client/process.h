@@ -20,7 +20,7 @@
  * The caller is root or its parent. It is a subreaper, so that descendants remain descendants when their
  * parents end.
  *
- * Far members are descendants in any group that have a pipe, the tether of run.h.
+ * Far members are descendants in any group that have a pipe, the tether of client/job/run.h.
  */
 struct descendants {
 	pid_t group;   /* process group */

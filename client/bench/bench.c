@@ -7,10 +7,10 @@
  * A hold lasts until all other grants that have arrived were read, so that the checker sees two holders at
  * once. When the time is over no further LOCK is sent, and the current ones are completed.
  *
- * A client whose connection ends comes back (session.h) and repeats its request. A claim on a lock ends when
- * UNLOCK is sent for the first time, so what happens meanwhile cannot break a promise by mistake. With
- * --durable the session is the same afterwards: if the repeated UNLOCK still finds the hold, no other client
- * may have been granted the name before.
+ * A client whose connection ends comes back (client/wire/session.h) and repeats its request. A claim on a
+ * lock ends when UNLOCK is sent for the first time, so what happens meanwhile cannot break a promise by
+ * mistake. With --durable the session is the same afterwards: if the repeated UNLOCK still finds the hold, no
+ * other client may have been granted the name before.
  */
 #include "client/bench/bench.h"
 

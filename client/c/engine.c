@@ -5,9 +5,9 @@
  *       ▲                           │
  *       └──────── no daemon ────────┘
  *
- * UP: session.h says whether the connection is there, and comes back to the session. A new session is bound
- * to this process on a Unix socket (BIND), and has a grace. So a restart or a crash of the daemon ends
- * nothing, and the end of the process ends all.
+ * UP: client/wire/session.h says whether the connection is there, and comes back to the session. A new
+ * session is bound to this process on a Unix socket (BIND), and has a grace. So a restart or a crash of the
+ * daemon ends nothing, and the end of the process ends all.
  */
 #include "client/c/engine.h"
 

@@ -1,6 +1,6 @@
 /*
  * nest: a run inside a run of the same name: it joins the session of the outer run instead of taking the
- * lock, see lock.h.
+ * lock; see nest.h.
  */
 #include "client/job/nest.h"
 

@@ -1,6 +1,6 @@
 /*
  * tether: what every descendant of the command inherits, see run.h. run.c makes one before it starts the
- * supervisor, which watches it; process.c finds the processes that have it.
+ * supervisor, which watches it; client/process.c finds the processes that have it.
  */
 #ifndef CLIENT_TETHER_H
 #define CLIENT_TETHER_H

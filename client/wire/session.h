@@ -10,8 +10,8 @@
  *
  * The client asks for SESSION GRACE before it locks (PROTOCOL.md 5.8). A holder comes back with SESSION JOIN:
  * RESUME would close the connections of the runs inside of its command, and those of a command that uses
- * HOLDFAST_SESSION. A client that waits (lock.c) comes back with RESUME, which gives it its position. So does
- * a session that is `alone`.
+ * HOLDFAST_SESSION. A client that waits (client/lock.c) comes back with RESUME, which gives it its position.
+ * So does a session that is `alone`.
  *
  * Nothing here blocks but session_wait(): a holder has to stop its command in time even if no daemon answers.
  * Nothing is printed here.
