@@ -3,10 +3,11 @@
  *
  *     scheduler, queue, grant, attach, ending ──▶ struct lock_family ◀── share, semaphore, parts, latch
  *
- * A family is the code that serves some kinds of lock (enum kind): share serves exclusive and shared locks,
- * semaphore permits. A name is of one of these two for as long as it is in use (mode.h). Any of its waiters
- * and holds may be a part of a request for several names, which notes what becomes of its parts. And a
- * connection may wait in a request of whatever family. The families enter their functions when a core is made
+ * A family is the code for locks of some kinds (enum kind), or for requests that wait in a way of their own:
+ * share serves exclusive and shared locks, semaphore permits, parts the names of an MLOCK, latch latches. A
+ * name is of one of the first two for as long as it is in use (mode.h). Any of its waiters and holds may be a
+ * part of a request for several names, which notes what becomes of its parts. And a connection may wait in a
+ * request of whatever family. The families enter their functions when a core is made
  * (families_init()): so this room needs none of them. A function that a family has no use for is NULL.
  * CONTRIBUTING.md says what one more kind needs.
  */
