@@ -50,7 +50,7 @@ map_grow(struct map *map)
 {
 	struct map wider = {.room = map->room > 0 ? map->room * 2 : MAP_ROOM_LEAST, .count = map->count};
 
-	/* The slot of a number is found by a mask. */
+	/* map_own() needs a power of two for its shift, map_next() for its mask. */
 	assert((wider.room & (wider.room - 1)) == 0);
 	wider.slots = calloc(wider.room, sizeof(*wider.slots));
 	if (wider.slots == NULL)

@@ -183,9 +183,8 @@ scan_pass(struct scan *scan, unsigned bits)
  * Open addressing with linear probing: an entry is at the slot of its number, or at the next slot that was
  * free. Removal moves later entries up, so there are no tombstones. Numbers of connections are handed out in
  * order and never twice: spread by the golden ratio they have next to no collisions, and cost 21 to 43 bytes
- * each. With thousands of
- * connections in turn, nothing of one is in a cache any more: finding it takes one miss here and one at the
- * thing itself.
+ * each. With thousands of connections in turn, nothing of one is in a cache any more: finding it takes one
+ * miss here and one at the thing itself.
  */
 
 struct map_slot;

@@ -66,7 +66,7 @@ struct core_settings {
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
 	const char *const *where; /* their addresses, for people; owned by the caller; NULL: numbers do */
 	/* The way to each: "url", "sentinel" or "embedded", with what changes its meaning; without blanks,
-	 * shorter than MASTERSET_WAY_MAX, the same at all daemons. Kept by the caller; NULL: "url" */
+	 * shorter than MASTERSET_WAY_MAX, the same at all daemons. Owned by the caller; NULL: "url" */
 	const char *const *ways;
 	/* If the masters are members of the set in force, or servers that have left it: take up that set. */
 	bool follow;

@@ -80,7 +80,7 @@ struct latch_request {
 	enum latch_request_stage stage;
 	struct timer timer; /* answered then at the latest */
 	bool once;          /* the master's next answer is its answer; false: an AWAIT that waits */
-	bool unsure;        /* SET, DOWN: it may have been carried out: the answer was lost */
+	bool unsure;        /* SET, DOWN: it was carried out, or may have been, as the answer was lost */
 	uint64_t since;     /* the last attempt before it came: answers to earlier ones are none to it */
 	uint64_t attempt;   /* SENT: of its call */
 	uint64_t memory;    /* the master's. SENT: the one the call is meant for; AWAIT: in which it found the
@@ -97,7 +97,7 @@ struct latch_request {
 	char bytes[];
 };
 
-/* What the master said of a latch, kept while requests are about it or while it may still exist. */
+/* What the master said of a latch, remembered while requests are about it or while it may still exist. */
 struct latch {
 	struct freelist_link freed;
 	UT_hash_handle hh;

@@ -148,7 +148,7 @@ grace_find(const struct core *core, const struct session *s, const struct comman
 	r = names_find(&core->leases->names, c->name);
 	if (r == NULL)
 		return NULL;
-	/* The shorter list: of a hot name, or of a session that waits for many. */
+	/* The shorter list: a hot name has a long one, and so has a session that waits for many names. */
 	if (r->demand->count < s->waiter_count) {
 		TAILQ_FOREACH (w, &queue_of(r)->waiters, in_resource) {
 			if (grace_finds(s, w, c))

@@ -142,7 +142,8 @@ loss_count(const struct session *s, enum loss_reason reason)
 	return reason == LOSS_RETURNED ? s->returned_count : s->loss_count;
 }
 
-/* It is about to be forgotten, and was the oldest of its kind. One of the other kind is passed here once. */
+/* It is about to be forgotten, and was the oldest of its kind. A loss is passed here at most once in its
+ * life, for one of the other kind. */
 static struct loss *
 loss_after(const struct session *s, const struct loss *loss)
 {

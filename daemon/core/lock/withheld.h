@@ -24,8 +24,9 @@ struct withheld {
 	bool lacks; /* there was no memory: the table is empty, whatever is withheld */
 };
 
-/* The hold is withheld from now on; and ends. Both count it. */
+/* The hold is withheld from now on, and counts as that (counts.withheld). */
 void withheld_add(struct core *core, struct grant *g);
+/* It ends, and counts no more. */
 void withheld_remove(struct core *core, const struct grant *g);
 
 /* The withheld hold of r with this token; NULL: none. */

@@ -211,7 +211,7 @@ bool master_good(struct core *core, struct master *m, const struct vote *vote);
  * is REGISTERING until it has answered HELLO; false: it is AWAY. */
 bool master_doubt(struct core *core, struct master *m);
 void master_guard(struct core *core, struct master *m);
-/* changed: its memory is another one than before, although nothing told that it lost the one before. */
+/* changed: we knew no memory of it, or another one. That is noted, even if it is ADMITTED already. */
 void master_admit(struct core *core, struct master *m, bool changed);
 /* The detail, which has the values, comes before the cure, which is in `what` behind a colon: where there is
  * little room the cure is cut off. */

@@ -211,7 +211,7 @@ nonces_recall(const struct core *core, struct master *m)
 		if (o != m && may)
 			recalled |= nonces_meet_slot(m, o);
 	}
-	/* The last HELLOs through slots that were closed: what they reached may not have been announced. */
+	/* HELLOs through slots that were closed, if they had no answer: this server may have run one. */
 	for (unsigned i = 0; i < RETIRED_MAX; i++) {
 		const struct retired_server *p = &core->quorum->retired[i];
 		size_t open = nonces_open(p->nonces_drawn, p->nonce_answered);

@@ -128,8 +128,8 @@ int64_t master_offset_over_ms(const struct core *core);
 /* The rules have a lease as long as this. True: the masters have to be notified. */
 bool terms_ruled(struct core *core, int64_t lease_ms);
 
-/* A HELLO has announced the longest lease, and which one to guard: guards under way grow with it. True: the
- * masters have to be notified. */
+/* The answer to a HELLO reports the longest lease that the master takes, and the longest that guards have to
+ * wait for: guards under way grow with it. True: the masters have to be notified. */
 bool terms_answered(struct core *core, struct master *m, const struct vote *vote);
 
 /* How much of this lease: this master takes; every connected master takes. How much of the lease of this rule
