@@ -98,7 +98,7 @@ static void
 read_many(struct story *w, conn_id conn, const char *name, int n, struct slice as, uint64_t attempt)
 {
 	for (int i = 0; i < n; i++) {
-		char tag[16];
+		char tag[24];
 
 		(void)snprintf(tag, sizeof(tag), "t%d", i);
 		quickly_run(w, conn,
@@ -169,7 +169,7 @@ START_TEST(many_holds_are_lost_by_a_session_that_gave_many_back)
 	before_us = cpu_us();
 	read_many(&w, 1, "b", MANY / 2, ID, 1);
 	for (int64_t i = 0; i < MANY / 2; i++) {
-		char tag[16];
+		char tag[24];
 
 		(void)snprintf(tag, sizeof(tag), "t%lld", (long long)i);
 		quickly_run(&w, 1,
@@ -318,7 +318,7 @@ START_TEST(many_waits_of_a_session_outlive_a_restart_in_their_order)
 	link_down(&w, "gone");
 	before_us = cpu_us();
 	for (int i = 0; i < MANY; i++) {
-		char name[16];
+		char name[24];
 
 		(void)snprintf(name, sizeof(name), "n%d", i);
 		quickly_run(&w, 1,
@@ -346,7 +346,7 @@ wait_apart(struct story *w, conn_id first, const char *prefix, struct slice as)
 	int64_t us = 0;
 
 	for (int i = 0; i < MANY; i++) {
-		char name[16];
+		char name[24];
 		int64_t began_us;
 
 		(void)snprintf(name, sizeof(name), "%s%d", prefix, i);
