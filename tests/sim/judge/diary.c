@@ -660,7 +660,9 @@ static int64_t
 late_ms(const struct plan *p)
 {
 	static const enum fault stopping[] = {FAULT_PAUSE, FAULT_STUN, FAULT_HANDOVER};
-	int64_t ms = 2 * (p->lease_ms + p->margin_ms) + (p->network_us + p->spread_us) / 250 + 100;
+	/* A failover takes a search for the master, and has a guard of its own. */
+	int64_t leases = p->replicas > 0 ? 5 : 2;
+	int64_t ms = leases * (p->lease_ms + p->margin_ms) + (p->network_us + p->spread_us) / 250 + 100;
 	bool stopped = false;
 	for (size_t i = 0; i < sizeof(stopping) / sizeof(stopping[0]); i++)
 		stopped |= p->fault[stopping[i]];
