@@ -78,7 +78,7 @@ client_over(struct client *c)
 		client_remember(c);
 	c->lost.returning = false;
 	if (c->lost.secret[0] == '\0')
-		diary_gives_up(c);
+		recorder_gives_up(c);
 	/* Whoever comes back may find that it has ended. */
 	if (c->conn->pid != 0 && c->conn->tag == c->conn->id)
 		world_after(c->world, rng_range(&c->world->rng, 0, c->world->plan.lease_ms * 2000),
@@ -193,7 +193,7 @@ client_connect(struct client *c)
 		return;
 	}
 	c->lost.secret[0] = '\0';
-	diary_gives_up(c);
+	recorder_gives_up(c);
 	c->lost.vague = false;
 	if (!h->alive) {
 		client_after(c, 100000);
@@ -503,7 +503,7 @@ client_resumed(struct client *c, const struct reply *reply)
 	if (c->state == CLIENT_WAITING && !c->many.on && c->world->plan.forgets &&
 		rng_percent(&c->world->rng, 60)) {
 		c->lost.vague = true;
-		diary_forgets(c);
+		recorder_forgets(c);
 		c->state = CLIENT_IDLE;
 		client_after(c, c->world->plan.lease_ms * 3000);
 		return;

@@ -17,15 +17,15 @@ enum client_state { CLIENT_IDLE, CLIENT_WAITING, CLIENT_HOLDING };
 struct client {
 	struct world *world;
 	unsigned index;
-	uint64_t life;       /* a new number for each connection */
-	int64_t ppm;         /* how fast its clock runs, on a host of its own */
-	uint64_t turn;       /* number of the next turn; a job with an older one does nothing */
-	struct conn *conn;   /* NULL: none */
-	struct story *story; /* diary.h: of its latest session; NULL: none */
-	bool manual;         /* a test controls it */
-	bool stopping;       /* takes no new locks and leaves */
-	bool asked;          /* a request is unanswered */
-	int words;           /* requests about its session that it sends before it begins */
+	uint64_t life;                     /* a new number for each connection */
+	int64_t ppm;                       /* how fast its clock runs, on a host of its own */
+	uint64_t turn;                     /* number of the next turn; a job with an older one does nothing */
+	struct conn *conn;                 /* NULL: none */
+	struct recorded_session *recorded; /* recorder.h: of its latest session; NULL: none */
+	bool manual;                       /* a test controls it */
+	bool stopping;                     /* takes no new locks and leaves */
+	bool asked;                        /* a request is unanswered */
+	int words;                         /* requests about its session that it sends before it begins */
 	enum client_state state;
 	bool finished;   /* sends no more requests on this connection */
 	char secret[64]; /* of its session, for others to join; "": not requested */

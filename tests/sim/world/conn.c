@@ -4,10 +4,10 @@
 #include "tests/sim/fault/change.h"
 #include "tests/sim/fault/resp2_client.h"
 #include "tests/sim/judge/answers.h"
-#include "tests/sim/judge/diary.h"
 #include "tests/sim/judge/limits.h"
 #include "tests/sim/judge/listings.h"
 #include "tests/sim/judge/oracle.h"
+#include "tests/sim/judge/recorder.h"
 #include "tests/sim/judge/sessions.h"
 #include "tests/sim/world/id_client.h"
 #include "tests/sim/world/request.h"
@@ -116,7 +116,7 @@ conn_open(struct client *client, struct host *h, bool local)
 	c->tag = c->id_client.line = c->id;
 	c->local = local;
 	conns_add(&w->conns, c);
-	diary_opens(c);
+	recorder_opens(c);
 	schedule_add(&w->schedule, later(w, &c->to_host_us), host_accepts, c, 0, NULL);
 	return c;
 }
@@ -207,7 +207,7 @@ conn_run(struct conn *c)
 	session_terms_heard(w, c);
 	answers_command(w, c);
 	if (c->busy)
-		diary_waits(c);
+		recorder_waits(c);
 	if (r->verb >= VERB_SESSION_ID)
 		listings_sessions(w, c->host, host_ms(c->host));
 	id_client_asked(c);
@@ -261,7 +261,7 @@ conn_send(struct conn *c, const struct request *request)
 	assert(copy != NULL && !c->left);
 	*copy = *request;
 	copy->sent_us = c->world->now_us;
-	diary_asks(c, request);
+	recorder_asks(c, request);
 	if (request->verb == VERB_SESSION_BIND && c->pid == 0)
 		c->pid = request->pid;
 	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_receives, c, 0, copy);
@@ -375,7 +375,7 @@ void
 conn_exit(struct conn *c)
 {
 	conn_tag_ends(c);
-	diary_exits(c);
+	recorder_exits(c);
 	c->exited = true;
 	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_sees_exit, c, 0, NULL);
 	recovery_exited(c);
@@ -406,8 +406,8 @@ conn_leave(struct conn *c, bool quit)
 		end = END_CLEAN;
 	assert(!c->left);
 	if (quit || id_client_is(c))
-		diary_quits(c);
-	diary_ends(c, false);
+		recorder_quits(c);
+	recorder_ends(c, false);
 	c->left = true;
 	if (ends && !conn_tag_lives(c))
 		conn_tag_ends(c);
@@ -419,7 +419,7 @@ conn_vanish(struct conn *c)
 {
 	struct world *w = c->world;
 	assert(!c->left && !c->local);
-	diary_ends(c, false);
+	recorder_ends(c, false);
 	c->left = true;
 	c->to_host_us = w->now_us + rng_range(&w->rng, 0, 2000 * w->plan.lease_ms);
 	schedule_add(&w->schedule, later(w, &c->to_host_us), host_closes, c, END_ABANDONED, NULL);
@@ -454,10 +454,10 @@ client_receives(void *arg, uint64_t a, void *data)
 	(void)a;
 	if (client_is_there(c)) {
 		if (p->is_push) {
-			diary_pushed(c, p->push, p->name, p->id, p->token, p->ms, p->code);
+			recorder_pushed(c, p->push, p->name, p->id, p->token, p->ms, p->code);
 			client_pushed(c->client, p->push, p->name, p->id, p->token);
 		} else {
-			diary_reads(c, &p->request, &p->reply);
+			recorder_reads(c, &p->request, &p->reply);
 			client_answered(c->client, &p->request, &p->reply);
 		}
 	}
@@ -540,7 +540,7 @@ conn_speaks_for(struct conn *c, uint64_t tag)
 {
 	struct conn *other;
 	session_terms_moves(c->world, c, tag);
-	diary_joins(c, tag);
+	recorder_joins(c, tag);
 	if (tag != c->tag) {
 		c->graced = false;
 		c->secret[0] = '\0';
@@ -658,7 +658,7 @@ client_closes(void *arg, uint64_t a, void *data)
 	(void)data;
 	if (!client_is_there(c))
 		return;
-	diary_ends(c, true);
+	recorder_ends(c, true);
 	c->left = true;
 	client_closed(c->client);
 }

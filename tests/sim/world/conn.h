@@ -19,7 +19,7 @@
 
 struct client;
 struct host;
-struct story;
+struct recorded_session;
 struct world;
 
 struct request {
@@ -61,7 +61,7 @@ struct conn {
 	struct host *host;
 	uint64_t host_life;
 	struct client *client;
-	struct story *story; /* diary.h */
+	struct recorded_session *recorded; /* recorder.h */
 	uint64_t client_life;
 	uint64_t tag; /* of its session: all connections of a session have the same tag */
 	int64_t pid;  /* process that its session is bound to; 0: none */

@@ -66,7 +66,7 @@ on_abort(int number)
 	current = NULL;
 	if (w != NULL) {
 		print_tail(&w->trace, print_lines);
-		diary_print(w);
+		recorder_print(w);
 		printf("seed %" PRIu64 ": FAILED: %s\n", w->plan.seed,
 			endless ? "an endless run" : "an assertion");
 		fflush(stdout);
@@ -90,7 +90,7 @@ run_world(const struct plan *plan, bool keep, bool history)
 	(void)signal(SIGPROF, on_abort);
 	(void)setitimer(ITIMER_PROF, &most, NULL);
 	world_open(&world, plan, keep);
-	world.diary.print = history;
+	world.recorder.print = history;
 	world_live(&world);
 	return &world;
 }
@@ -103,7 +103,7 @@ run_here(const struct plan *plan, struct outcome_of_run *out)
 	out->hash = w->trace.hash;
 	out->grants = w->checker.grants;
 	out->answers = w->checker.answers;
-	out->recorded = w->diary.judged;
+	out->recorded = w->recorder.judged;
 	out->worst_us = w->progress.worst_us;
 	out->promises = *w->promises;
 	out->failure = w->failure;

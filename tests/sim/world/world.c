@@ -190,7 +190,7 @@ world_close(struct world *w)
 	checker_done(w);
 	latches_done(w);
 	losses_done(w);
-	diary_done(w);
+	recorder_done(w);
 	flights_free(&w->flights);
 	conns_free(&w->conns);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
@@ -422,5 +422,5 @@ world_live(struct world *w)
 	live_calm(w);
 	master_returns(w);
 	live_drain(w);
-	diary_judge(w);
+	recorder_judge(w);
 }

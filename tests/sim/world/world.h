@@ -14,7 +14,6 @@
 #include "daemon/core/view.h"
 #include "tests/sim/judge/ballot.h"
 #include "tests/sim/judge/checker.h"
-#include "tests/sim/judge/diary.h"
 #include "tests/sim/judge/events.h"
 #include "tests/sim/judge/fair.h"
 #include "tests/sim/judge/fault_free.h"
@@ -26,6 +25,7 @@
 #include "tests/sim/judge/owed_releases.h"
 #include "tests/sim/judge/progress.h"
 #include "tests/sim/judge/promise.h"
+#include "tests/sim/judge/recorder.h"
 #include "tests/sim/judge/refusals.h"
 #include "tests/sim/judge/rule.h"
 #include "tests/sim/world/client.h"
@@ -59,7 +59,7 @@ struct world {
 	struct all_flights flights;
 	struct conns conns;
 	struct checker checker;
-	struct diary diary;
+	struct recorder recorder;
 	struct latches latches;
 	struct losses losses;
 	struct fair fair[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];

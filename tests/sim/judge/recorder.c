@@ -1,5 +1,5 @@
-/* diary: see diary.h. */
-#include "tests/sim/judge/diary.h"
+/* recorder: see recorder.h. */
+#include "tests/sim/judge/recorder.h"
 
 #include "tests/sim/judge/verdict.h"
 #include "tests/sim/world/world.h"
@@ -18,8 +18,8 @@
 #define AS_BYTES    40
 
 /* A client of the history: what a session asks with one tag, or without. */
-struct teller {
-	struct teller *next;
+struct recorded_client {
+	struct recorded_client *next;
 	char who[WHO_BYTES];
 	char owner[8];
 	char *text;
@@ -36,8 +36,8 @@ struct teller {
 	} of[PLAN_NAMES_MAX];
 };
 
-struct story {
-	struct story *next;
+struct recorded_session {
+	struct recorded_session *next;
 	uint64_t number;
 	bool shared;
 	bool graced;
@@ -45,13 +45,13 @@ struct story {
 	bool gone;
 	bool over; /* the process that it was bound to has ended: what is asked then is not written */
 	const char *onloss; /* NULL: not chosen */
-	struct teller *tellers;
+	struct recorded_client *clients;
 };
 
 /* ---- lines ---- */
 
 __attribute__((format(printf, 3, 4))) static void
-line(struct teller *t, int64_t at_us, const char *form, ...)
+line(struct recorded_client *t, int64_t at_us, const char *form, ...)
 {
 	va_list list;
 	if (t->n + LINE_BYTES > t->room) {
@@ -70,42 +70,42 @@ line(struct teller *t, int64_t at_us, const char *form, ...)
 }
 
 static void
-all(const struct story *s, int64_t at_us, const char *text)
+all(const struct recorded_session *s, int64_t at_us, const char *text)
 {
-	for (struct teller *t = s->tellers; t != NULL; t = t->next)
+	for (struct recorded_client *t = s->clients; t != NULL; t = t->next)
 		line(t, at_us, "%s", text);
 }
 
 static bool
 is_kept(const struct conn *c)
 {
-	return c->story != NULL && !c->story->over && !c->client->chaos.on;
+	return c->recorded != NULL && !c->recorded->over && !c->client->chaos.on;
 }
 
 /* ---- clients ---- */
 
 static void
-opens(const struct conn *c, struct teller *t)
+opens(const struct conn *c, struct recorded_client *t)
 {
 	line(t, c->world->now_us, "open %s d%u.%" PRIu64, c->local ? "unix" : "tcp", c->host->index,
 		c->host_life);
 }
 
-static struct teller *
-teller_find(const struct conn *c, const char *owner)
+static struct recorded_client *
+recorded_client_find(const struct conn *c, const char *owner)
 {
-	struct teller *t = c->story->tellers;
+	struct recorded_client *t = c->recorded->clients;
 	while (t != NULL && strcmp(t->owner, owner) != 0)
 		t = t->next;
 	return t;
 }
 
-static struct teller *
-teller_of(const struct conn *c, const char *owner)
+static struct recorded_client *
+recorded_client_of(const struct conn *c, const char *owner)
 {
 	int64_t now_us = c->world->now_us;
-	struct story *s = c->story;
-	struct teller *t = teller_find(c, owner);
+	struct recorded_session *s = c->recorded;
+	struct recorded_client *t = recorded_client_find(c, owner);
 	if (t != NULL)
 		return t;
 	t = calloc(1, sizeof(*t));
@@ -113,8 +113,8 @@ teller_of(const struct conn *c, const char *owner)
 	snprintf(t->who, sizeof(t->who), "c%u.%" PRIu64 "%s%s", c->client->index, s->number,
 		owner[0] != '\0' ? "/" : "", owner);
 	snprintf(t->owner, sizeof(t->owner), "%s", owner);
-	t->next = s->tellers;
-	s->tellers = t;
+	t->next = s->clients;
+	s->clients = t;
 	opens(c, t);
 	if (s->onloss != NULL)
 		line(t, now_us, "onloss %s", s->onloss);
@@ -129,27 +129,27 @@ teller_of(const struct conn *c, const char *owner)
 	return t;
 }
 
-static struct story *
-story_new(struct world *w)
+static struct recorded_session *
+recorded_session_new(struct world *w)
 {
-	struct story *s = calloc(1, sizeof(*s));
+	struct recorded_session *s = calloc(1, sizeof(*s));
 	assert(s != NULL);
-	s->number = ++w->diary.count;
-	s->next = w->diary.stories;
-	w->diary.stories = s;
+	s->number = ++w->recorder.count;
+	s->next = w->recorder.sessions;
+	w->recorder.sessions = s;
 	return s;
 }
 
 void
-diary_opens(struct conn *c)
+recorder_opens(struct conn *c)
 {
-	if (c->client->lost.returning && c->client->story != NULL) {
-		c->story = c->client->story;
-		for (struct teller *t = c->story->tellers; t != NULL; t = t->next)
+	if (c->client->lost.returning && c->client->recorded != NULL) {
+		c->recorded = c->client->recorded;
+		for (struct recorded_client *t = c->recorded->clients; t != NULL; t = t->next)
 			opens(c, t);
 		return;
 	}
-	c->story = c->client->story = story_new(c->world);
+	c->recorded = c->client->recorded = recorded_session_new(c->world);
 }
 
 /* ---- clocks ---- */
@@ -196,7 +196,7 @@ as_of(const struct conn *c, char *as, size_t size)
 }
 
 static void
-terms(const struct conn *c, struct teller *t, const struct request *r)
+terms(const struct conn *c, struct recorded_client *t, const struct request *r)
 {
 	if (r->lease_ms > 0 || r->max_hold_ms > 0 || r->claim_ms > 0)
 		line(t, c->world->now_us, "terms %" PRId64 " %" PRId64 " %" PRId64, kept_ms(c, r->lease_ms),
@@ -204,7 +204,7 @@ terms(const struct conn *c, struct teller *t, const struct request *r)
 }
 
 static void
-asks_lock(const struct conn *c, struct teller *t, const struct request *r)
+asks_lock(const struct conn *c, struct recorded_client *t, const struct request *r)
 {
 	struct has *has = &t->of[r->name];
 	const char *name = checker_name(r->name);
@@ -227,7 +227,7 @@ asks_lock(const struct conn *c, struct teller *t, const struct request *r)
 }
 
 static void
-asks_several(const struct conn *c, struct teller *t, const struct request *r)
+asks_several(const struct conn *c, struct recorded_client *t, const struct request *r)
 {
 	char names[64] = "", form[32];
 	size_t n = 0;
@@ -256,7 +256,7 @@ is_left_out(const struct world *w, const struct request *r)
 }
 
 void
-diary_asks(struct conn *c, const struct request *r)
+recorder_asks(struct conn *c, const struct request *r)
 {
 	struct world *w = c->world;
 	const char *name = checker_name(r->name), *owner = r->owner;
@@ -265,16 +265,16 @@ diary_asks(struct conn *c, const struct request *r)
 		return;
 	as_of(c, as, sizeof(as));
 	if (r->verb == VERB_SESSION_RESUME && c->client->lost.returning)
-		all(c->story, w->now_us, "resume");
+		all(c->recorded, w->now_us, "resume");
 	if (r->verb == VERB_SESSION_GRACE && r->ms == 0) {
-		all(c->story, w->now_us, "grace 0");
-		c->story->graced = false;
+		all(c->recorded, w->now_us, "grace 0");
+		c->recorded->graced = false;
 	}
 	if (latches_verb(r->verb) || r->verb >= VERB_SESSION_ID || is_left_out(w, r))
 		return;
 	if (r->verb == VERB_CANCEL)
 		owner = c->client->lock.owner;
-	struct teller *t = teller_of(c, owner);
+	struct recorded_client *t = recorded_client_of(c, owner);
 	switch (r->verb) {
 	case VERB_LOCK:
 		asks_lock(c, t, r);
@@ -309,14 +309,15 @@ diary_asks(struct conn *c, const struct request *r)
 /* ---- answers ---- */
 
 static void
-has_it(struct teller *t, const struct request *r, unsigned name, int64_t token)
+has_it(struct recorded_client *t, const struct request *r, unsigned name, int64_t token)
 {
 	bool again = t->of[name].token == token;
 	t->of[name] = (struct has){.token = token, .unclaimed = r->claim_ms > 0 && !again};
 }
 
 static void
-reads_lock(const struct conn *c, struct teller *t, const struct request *r, const struct reply *reply)
+reads_lock(
+	const struct conn *c, struct recorded_client *t, const struct request *r, const struct reply *reply)
 {
 	int64_t now_us = c->world->now_us;
 	struct has *has = &t->of[r->name];
@@ -349,7 +350,8 @@ reads_lock(const struct conn *c, struct teller *t, const struct request *r, cons
 }
 
 static void
-reads_several(const struct conn *c, struct teller *t, const struct request *r, const struct reply *reply)
+reads_several(
+	const struct conn *c, struct recorded_client *t, const struct request *r, const struct reply *reply)
 {
 	int64_t now_us = c->world->now_us;
 	char tokens[80] = "";
@@ -376,7 +378,7 @@ reads_several(const struct conn *c, struct teller *t, const struct request *r, c
 
 /* Of a hold. */
 static void
-reads_number(const struct conn *c, struct teller *t, const struct request *r, int64_t n)
+reads_number(const struct conn *c, struct recorded_client *t, const struct request *r, int64_t n)
 {
 	int64_t now_us = c->world->now_us;
 	const char *name = checker_name(r->name);
@@ -398,7 +400,8 @@ reads_number(const struct conn *c, struct teller *t, const struct request *r, in
 }
 
 static void
-reads_refusal(const struct conn *c, struct teller *t, const struct request *r, const struct reply *reply)
+reads_refusal(
+	const struct conn *c, struct recorded_client *t, const struct request *r, const struct reply *reply)
 {
 	static const struct {
 		enum verb verb;
@@ -433,7 +436,8 @@ lost_name(const struct request *r, const struct reply *reply)
 }
 
 static void
-reads_loss(const struct conn *c, struct teller *t, const struct request *r, const struct reply *reply)
+reads_loss(
+	const struct conn *c, struct recorded_client *t, const struct request *r, const struct reply *reply)
 {
 	unsigned name = lost_name(r, reply);
 	char as[2 * AS_BYTES];
@@ -450,7 +454,7 @@ reads_loss(const struct conn *c, struct teller *t, const struct request *r, cons
 static void
 reads_session(struct conn *c, const struct request *r, const struct reply *reply)
 {
-	struct story *s = c->story;
+	struct recorded_session *s = c->recorded;
 	int64_t now_us = c->world->now_us;
 	char text[40];
 	if (r->verb == VERB_SESSION_ONLOSS && reply->type == REPLY_OK) {
@@ -475,13 +479,13 @@ reads_session(struct conn *c, const struct request *r, const struct reply *reply
 		all(s, now_us, text);
 		if (reply->type == REPLY_INT)
 			return;
-		diary_gives_up(c->client);
-		c->story = c->client->story = story_new(c->world);
+		recorder_gives_up(c->client);
+		c->recorded = c->client->recorded = recorded_session_new(c->world);
 	}
 }
 
 void
-diary_reads(struct conn *c, const struct request *r, const struct reply *reply)
+recorder_reads(struct conn *c, const struct request *r, const struct reply *reply)
 {
 	bool lost = reply->type == REPLY_ERROR && reply->code == CODE_LOST;
 	if (!is_kept(c))
@@ -492,7 +496,8 @@ diary_reads(struct conn *c, const struct request *r, const struct reply *reply)
 	}
 	if (latches_verb(r->verb) || (is_left_out(c->world, r) && !(lost && r->token == CLIENT_WRONG_TOKEN)))
 		return;
-	struct teller *t = teller_find(c, r->verb == VERB_CANCEL ? c->client->lock.owner : r->owner);
+	struct recorded_client *t =
+		recorded_client_find(c, r->verb == VERB_CANCEL ? c->client->lock.owner : r->owner);
 	if (t == NULL)
 		return;
 	size_t before = t->n;
@@ -510,7 +515,7 @@ diary_reads(struct conn *c, const struct request *r, const struct reply *reply)
 }
 
 void
-diary_pushed(struct conn *c, enum push_type type, unsigned name, const char *id, int64_t token, int64_t ms,
+recorder_pushed(struct conn *c, enum push_type type, unsigned name, const char *id, int64_t token, int64_t ms,
 	enum code code)
 {
 	const struct request *lock = &c->client->lock;
@@ -519,7 +524,7 @@ diary_pushed(struct conn *c, enum push_type type, unsigned name, const char *id,
 	if (!is_kept(c))
 		return;
 	if (type == PUSH_LOST) {
-		for (struct teller *t = c->story->tellers; t != NULL; t = t->next)
+		for (struct recorded_client *t = c->recorded->clients; t != NULL; t = t->next)
 			if (t->of[name].token == token) {
 				line(t, now_us, "told %s %" PRId64 "%s", checker_name(name), token,
 					as_of(c, as, sizeof(as)));
@@ -527,7 +532,7 @@ diary_pushed(struct conn *c, enum push_type type, unsigned name, const char *id,
 			}
 		return;
 	}
-	struct teller *t = strcmp(lock->id, id) == 0 ? teller_find(c, lock->owner) : NULL;
+	struct recorded_client *t = strcmp(lock->id, id) == 0 ? recorded_client_find(c, lock->owner) : NULL;
 	if (t == NULL)
 		return;
 	if (type == PUSH_FAILED) {
@@ -543,40 +548,41 @@ diary_pushed(struct conn *c, enum push_type type, unsigned name, const char *id,
 /* ---- ends ---- */
 
 void
-diary_quits(struct conn *c)
+recorder_quits(struct conn *c)
 {
 	char text[8 + 2 * AS_BYTES] = "quit";
 	if (!is_kept(c))
 		return;
 	as_of(c, text + strlen(text), sizeof(text) - strlen(text));
-	all(c->story, c->world->now_us, text);
+	all(c->recorded, c->world->now_us, text);
 }
 
 void
-diary_ends(struct conn *c, bool peer)
+recorder_ends(struct conn *c, bool peer)
 {
 	if (!is_kept(c))
 		return;
-	all(c->story, c->world->now_us, peer ? "end peer" : "end self");
-	for (struct teller *t = c->story->tellers; t != NULL; t = t->next)
+	all(c->recorded, c->world->now_us, peer ? "end peer" : "end self");
+	for (struct recorded_client *t = c->recorded->clients; t != NULL; t = t->next)
 		for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 			t->of[i].cut |= t->of[i].asked;
 }
 
 void
-diary_forgets(struct client *client)
+recorder_forgets(struct client *client)
 {
 	const struct request *lock = &client->lock;
 	struct conn *c = client->conn;
-	struct teller *t = is_kept(c) && lock->id[0] != '\0' ? teller_find(c, lock->owner) : NULL;
+	struct recorded_client *t =
+		is_kept(c) && lock->id[0] != '\0' ? recorded_client_find(c, lock->owner) : NULL;
 	if (t != NULL)
 		line(t, client->world->now_us, "gone %s", lock->id);
 }
 
 void
-diary_gives_up(struct client *client)
+recorder_gives_up(struct client *client)
 {
-	struct story *s = client->story;
+	struct recorded_session *s = client->recorded;
 	if (s == NULL || s->gone || s->bound)
 		return;
 	s->gone = true;
@@ -585,33 +591,33 @@ diary_gives_up(struct client *client)
 }
 
 void
-diary_exits(struct conn *c)
+recorder_exits(struct conn *c)
 {
-	if (c->story == NULL || !c->story->bound)
+	if (c->recorded == NULL || !c->recorded->bound)
 		return;
-	all(c->story, c->world->now_us, "killed");
-	c->story->over = true;
+	all(c->recorded, c->world->now_us, "killed");
+	c->recorded->over = true;
 }
 
 void
-diary_waits(struct conn *c)
+recorder_waits(struct conn *c)
 {
 	const struct request *r = &c->current;
 	if (!is_kept(c) || c->left || r->verb != VERB_LOCK || r->id[0] != '\0' || r->kind != KIND_EXCLUSIVE ||
 		is_left_out(c->world, r))
 		return;
-	struct teller *t = teller_find(c, r->owner);
+	struct recorded_client *t = recorded_client_find(c, r->owner);
 	if (t != NULL && !t->late)
 		line(t, c->world->now_us, "waiting %s", checker_name(r->name));
 }
 
 void
-diary_joins(struct conn *c, uint64_t tag)
+recorder_joins(struct conn *c, uint64_t tag)
 {
 	struct conn *other;
 	LIST_FOREACH (other, conns_tagged(&c->world->conns, tag), in_tag)
-		if (other->tag == tag && other->story != c->story && other->story != NULL)
-			other->story->shared = c->story->shared = true;
+		if (other->tag == tag && other->recorded != c->recorded && other->recorded != NULL)
+			other->recorded->shared = c->recorded->shared = true;
 }
 
 /* ---- the judge ---- */
@@ -674,7 +680,7 @@ static char *
 terms_of(const struct world *w)
 {
 	const struct plan *p = &w->plan;
-	struct teller t = {.text = NULL};
+	struct recorded_client t = {.text = NULL};
 	line(&t, 0, "lease %" PRId64, p->lease_ms);
 	for (unsigned i = 0; i < p->names && p->max_hold_ms > 0; i++)
 		if (!p->reloads && !p->fault[FAULT_RELOAD] && !p->rolls)
@@ -691,15 +697,15 @@ texts_of(const struct world *w, size_t *n)
 {
 	struct verdict_text *texts;
 	*n = 1;
-	for (const struct story *s = w->diary.stories; s != NULL; s = s->next)
-		for (const struct teller *t = s->tellers; t != NULL; t = t->next)
+	for (const struct recorded_session *s = w->recorder.sessions; s != NULL; s = s->next)
+		for (const struct recorded_client *t = s->clients; t != NULL; t = t->next)
 			++*n;
 	texts = calloc(*n, sizeof(*texts));
 	assert(texts != NULL);
 	texts[0] = (struct verdict_text){"world", terms_of(w)};
 	*n = 1;
-	for (const struct story *s = w->diary.stories; s != NULL; s = s->next)
-		for (const struct teller *t = s->tellers; t != NULL && !s->shared; t = t->next)
+	for (const struct recorded_session *s = w->recorder.sessions; s != NULL; s = s->next)
+		for (const struct recorded_client *t = s->clients; t != NULL && !s->shared; t = t->next)
 			texts[(*n)++] = (struct verdict_text){t->who, t->text};
 	return texts;
 }
@@ -712,31 +718,31 @@ texts_free(struct verdict_text *texts)
 }
 
 void
-diary_print(struct world *w)
+recorder_print(struct world *w)
 {
 	size_t n = 0;
-	if (!w->diary.print)
+	if (!w->recorder.print)
 		return;
 	struct verdict_text *texts = texts_of(w, &n);
-	w->diary.print = false;
+	w->recorder.print = false;
 	for (size_t i = 0; i < n; i++)
 		printf("client %s\n%s", texts[i].client, texts[i].lines);
 	texts_free(texts);
 }
 
 void
-diary_judge(struct world *w)
+recorder_judge(struct world *w)
 {
 	size_t n = 0;
 	char error[256];
-	diary_print(w);
+	recorder_print(w);
 	if (w->failed)
 		return;
-	for (const struct story *s = w->diary.stories; s != NULL; s = s->next)
-		for (const struct teller *t = s->tellers; t != NULL && !s->shared; t = t->next) {
-			w->diary.judged.clients++;
-			w->diary.judged.grants += t->grants;
-			w->diary.judged.answers += t->answers;
+	for (const struct recorded_session *s = w->recorder.sessions; s != NULL; s = s->next)
+		for (const struct recorded_client *t = s->clients; t != NULL && !s->shared; t = t->next) {
+			w->recorder.judged.clients++;
+			w->recorder.judged.grants += t->grants;
+			w->recorder.judged.answers += t->answers;
 		}
 	struct verdict_text *texts = texts_of(w, &n);
 	if (!verdict(texts, n, found, w, error, sizeof(error))) {
@@ -747,16 +753,16 @@ diary_judge(struct world *w)
 }
 
 void
-diary_done(struct world *w)
+recorder_done(struct world *w)
 {
-	for (struct story *s = w->diary.stories, *next; s != NULL; s = next) {
+	for (struct recorded_session *s = w->recorder.sessions, *next; s != NULL; s = next) {
 		next = s->next;
-		for (struct teller *t = s->tellers, *after; t != NULL; t = after) {
+		for (struct recorded_client *t = s->clients, *after; t != NULL; t = after) {
 			after = t->next;
 			free(t->text);
 			free(t);
 		}
 		free(s);
 	}
-	w->diary = (struct diary){.stories = NULL};
+	w->recorder = (struct recorder){.sessions = NULL};
 }
