@@ -479,6 +479,7 @@ lint: lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals lint
 
 lint-format: need-format
 	@$(FORMAT) --dry-run -Werror $(C_FILES) $(filter %.h,$(HEADERS))
+	@! command -v gofmt >/dev/null || { files=$$(gofmt -l client/go tests) && [ -z "$$files" ] || { echo "gofmt -w $$files" >&2; exit 1; }; }
 
 # How many states of a function the analyzer explores: of one of the tests fewer, which takes a third of the time. Its own bound,
 # 225000, takes three times as long: before a release, and then for all.

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	early      = 20 * time.Millisecond  // so much before the announced deadline a holder that cannot ask has lost the lock
-	late       = time.Second            // for an answer if this process itself stood still until the deadline
-	stood      = 100 * time.Millisecond // so long after the end of a wait for an answer, it is sure that this process stood still
-	checkMin   = 10 * time.Millisecond
-	checkMax   = 5 * time.Second
-	unlockTime = 2 * time.Second
-	unannounced     = "ERR VALIDITY and ASYNC exclude each other" // of an older daemon, which pushes no time
+	early       = 20 * time.Millisecond  // so much before the announced deadline a holder that cannot ask has lost the lock
+	late        = time.Second            // for an answer if this process itself stood still until the deadline
+	stood       = 100 * time.Millisecond // so long after the end of a wait for an answer, it is sure that this process stood still
+	checkMin    = 10 * time.Millisecond
+	checkMax    = 5 * time.Second
+	unlockTime  = 2 * time.Second
+	unannounced = "ERR VALIDITY and ASYNC exclude each other" // of an older daemon, which pushes no time
 )
 
 // hold is one name, waited for or held. Its tag is the OWNER and the ASYNC id of its requests, and no other hold has it:
