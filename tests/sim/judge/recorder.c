@@ -660,21 +660,6 @@ found(void *arg, const char *rule, const char *what, const char *const *lines, s
 		trace_kept(&w->trace, w->now_us, "       %s", lines[k]);
 }
 
-/* By what an answer, or the news of a loss, may be late: by a guard and a lease that ends, of L + J each, by
- * the ways to a master and back, and by one stop of a daemon, which takes 2.5 L at most (fault.c). */
-static int64_t
-late_ms(const struct plan *p)
-{
-	static const enum fault stopping[] = {FAULT_PAUSE, FAULT_STUN, FAULT_HANDOVER};
-	/* A failover takes a search for the master, and has a guard of its own. */
-	int64_t leases = p->replicas > 0 ? 5 : 2;
-	int64_t ms = leases * (p->lease_ms + p->margin_ms) + (p->network_us + p->spread_us) / 250 + 100;
-	bool stopped = false;
-	for (size_t i = 0; i < sizeof(stopping) / sizeof(stopping[0]); i++)
-		stopped |= p->fault[stopping[i]];
-	return stopped ? ms + p->lease_ms * 5 / 2 : ms;
-}
-
 /* Of who configures the daemons, and of who watches. */
 static char *
 terms_of(const struct world *w)
@@ -686,7 +671,8 @@ terms_of(const struct world *w)
 		if (!p->reloads && !p->fault[FAULT_RELOAD] && !p->rolls)
 			line(&t, 0, "maxhold %s %" PRId64, checker_name(i),
 				p->max_hold_ms + p->max_hold_ms / 100 + 1);
-	line(&t, 0, "late %" PRId64, late_ms(p));
+	/* waits.h and losses.h know for how long a daemon stood still. */
+	line(&t, 0, "late %" PRId64, WITHOUT_END);
 	line(&t, w->now_us, "until");
 	return t.text;
 }
