@@ -62,13 +62,12 @@ lock_wait_ms(const struct resource *r, const struct command *c)
 static bool
 lock_refused(struct core *core, const struct conn *conn, const struct command *c)
 {
-	const struct core_settings *set = &core->settings;
+	struct reply refusal;
 
 	if (core->drain != DRAIN_NONE) {
 		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
-	} else if (c->name.n > set->name_bytes) {
-		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
-			c->name.n, set->name_bytes);
+	} else if (refusal_long(core, c->name, &refusal)) {
+		emit_reply(core, conn->id, &refusal);
 	} else {
 		return false;
 	}

@@ -17,6 +17,7 @@
 #include "daemon/core/lease/rules.h"
 #include "daemon/core/liveness/attach.h"
 #include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/refusal.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
@@ -729,17 +730,15 @@ request_vote(struct core *core, struct latch_request *a, const struct vote *vote
 static bool
 latch_refused(struct core *core, const struct conn *conn, const struct command *c)
 {
-	const struct core_settings *set = &core->settings;
 	struct reply refusal;
 
-	if (set->masters > 1) {
+	if (core->settings.masters > 1) {
 		latch_say_single(core, &refusal);
 		emit_reply(core, conn->id, &refusal);
 	} else if (core->drain == DRAIN_ENDS) {
 		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
-	} else if (c->name.n > set->name_bytes) {
-		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu",
-			c->name.n, set->name_bytes);
+	} else if (refusal_long(core, c->name, &refusal)) {
+		emit_reply(core, conn->id, &refusal);
 	} else {
 		return false;
 	}

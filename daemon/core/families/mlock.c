@@ -477,12 +477,8 @@ name_refused(struct core *core, const struct conn *conn, const struct command *c
 	struct reply why;
 	char text[REPLY_TEXT_MAX / 2];
 
-	if (name.n > core->settings.name_bytes) {
-		emit_error(core, conn->id, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu", name.n,
-			core->settings.name_bytes);
-		return true;
-	}
-	if (r == NULL && key_refuses(core, name, rules_find(&core->leases->rules, name), &why)) {
+	if (refusal_long(core, name, &why) ||
+		(r == NULL && key_refuses(core, name, rules_find(&core->leases->rules, name), &why))) {
 		emit_reply(core, conn->id, &why);
 		return true;
 	}

@@ -15,6 +15,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+bool
+refusal_long(const struct core *core, struct slice name, struct reply *out)
+{
+	size_t most = core->settings.name_bytes;
+
+	if (name.n <= most)
+		return false;
+	reply_error(out, CODE_LIMIT, "bad name: %zu bytes, name-bytes allows %zu", name.n, most);
+	return true;
+}
+
 void
 refusal_null(struct reply *out)
 {

@@ -6,6 +6,7 @@
 #define CORE_REFUSAL_H
 
 #include "proto/name.h"
+#include "proto/slice.h"
 
 #include <stdbool.h>
 
@@ -13,6 +14,9 @@ struct core;
 struct lease;
 struct reply;
 struct resource;
+
+/* Whether a request is refused because this name has more bytes than name-bytes allows. */
+bool refusal_long(const struct core *core, struct slice name, struct reply *out);
 
 /* Others have it. */
 void refusal_null(struct reply *out);
