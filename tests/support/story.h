@@ -58,6 +58,10 @@ struct story {
 /* core_step() into w->actions. A vote may name an attempt by its number in the story. */
 void story_step(struct story *w, const struct event *event);
 
+/* The same, with the actions of this step alone and other random numbers. Nothing checks the whole core,
+ * which takes long with thousands of names. */
+void story_step_quickly(struct story *w, const struct event *event);
+
 /* Begins with four connections and a master that is not connected: with one link, or with `links` links; or
  * with so many masters. */
 void story_init(struct story *w);

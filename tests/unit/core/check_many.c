@@ -29,20 +29,11 @@ cpu_us(void)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* A step without the invariants of the whole. */
-static void
-quickly(struct story *w, const struct event *event)
-{
-	w->actions.n = 0;
-	w->now.random[0] += 12345;
-	story_step(w, event);
-}
-
 static void
 quickly_run(struct story *w, conn_id conn, struct command command)
 {
 	command.retries = COMMAND_RETRIES_ANY;
-	quickly(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
+	story_step_quickly(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &command});
 }
 
 static size_t
@@ -89,7 +80,7 @@ granted_many(struct story *w, const char *name, uint64_t attempt)
 		.token_last = 1000000 * (int64_t)attempt + 999999,
 		.time_us = w->now.ms * 1000 + 5000000};
 
-	quickly(w, &(struct event){.type = EVENT_VOTE, .vote = &yes});
+	story_step_quickly(w, &(struct event){.type = EVENT_VOTE, .vote = &yes});
 }
 
 /* Reads the name once for each of n tags, by the session of this id if one is given. The first of these reads
@@ -120,7 +111,7 @@ lose_all(struct story *w)
 	w->now.ms += LEASE_MS;
 	for (unsigned i = 0; i < w->settings.masters; i++)
 		w->core->masters[i].registered_ms = w->now.ms;
-	quickly(w, &(struct event){.type = EVENT_TIMER});
+	story_step_quickly(w, &(struct event){.type = EVENT_TIMER});
 }
 
 /* Timers, until the session of the connection that was closed has ended. */
@@ -129,7 +120,7 @@ until_ended(struct story *w, size_t sessions)
 {
 	while (w->core->counts.sessions > sessions) {
 		w->now.ms++;
-		quickly(w, &(struct event){.type = EVENT_TIMER});
+		story_step_quickly(w, &(struct event){.type = EVENT_TIMER});
 	}
 }
 
@@ -149,7 +140,7 @@ START_TEST(many_losses_of_a_name_with_many_holders_end_with_their_session)
 	ck_assert_uint_eq(w.core->counts.grants, MANY);
 	sessions = w.core->counts.sessions;
 	began_us = cpu_us();
-	quickly(&w, &(struct event){.type = EVENT_CLOSE, .conn = 1, .end = END_CLEAN});
+	story_step_quickly(&w, &(struct event){.type = EVENT_CLOSE, .conn = 1, .end = END_CLEAN});
 	until_ended(&w, sessions - 1);
 	ck_turn("losses and holders", before_us, began_us, 1);
 	core_check(w.core, w.now.ms);
@@ -209,7 +200,7 @@ join_many(struct story *w, int n, struct slice secret)
 	for (int i = 0; i < n; i++) {
 		conn_id conn = FIRST_CONN + (conn_id)i;
 
-		quickly(w, &(struct event){.type = EVENT_OPEN, .conn = conn, .peer = &peer});
+		story_step_quickly(w, &(struct event){.type = EVENT_OPEN, .conn = conn, .peer = &peer});
 		quickly_run(w, conn, (struct command){.verb = VERB_SESSION_JOIN, .secret = secret});
 	}
 }
@@ -350,7 +341,8 @@ wait_apart(struct story *w, conn_id first, const char *prefix, struct slice as)
 		int64_t began_us;
 
 		(void)snprintf(name, sizeof(name), "%s%d", prefix, i);
-		quickly(w, &(struct event){.type = EVENT_OPEN, .conn = first + (conn_id)i, .peer = &peer});
+		story_step_quickly(
+			w, &(struct event){.type = EVENT_OPEN, .conn = first + (conn_id)i, .peer = &peer});
 		began_us = cpu_us();
 		quickly_run(w, first + (conn_id)i,
 			(struct command){.verb = VERB_LOCK,

@@ -17,15 +17,6 @@ name_of(int i, char name[16])
 	(void)snprintf(name, 16, "n%d", i);
 }
 
-/* Without the invariants of all names in each step. */
-static void
-quickly(struct story *w, const struct event *event)
-{
-	w->actions.n = 0;
-	w->now.random[0] += 12345;
-	story_step(w, event);
-}
-
 /* The first client has all names; one that waits for another name hears that the master has gone. */
 static void
 story_held(struct story *w)
@@ -46,8 +37,8 @@ story_held(struct story *w)
 		name_of(i, name);
 		lock.name = slice_of(name);
 		yes.name = slice_of(name);
-		quickly(w, &(struct event){.type = EVENT_COMMAND, .conn = 1, .command = &lock});
-		quickly(w, &(struct event){.type = EVENT_VOTE, .vote = &yes});
+		story_step_quickly(w, &(struct event){.type = EVENT_COMMAND, .conn = 1, .command = &lock});
+		story_step_quickly(w, &(struct event){.type = EVENT_VOTE, .vote = &yes});
 	}
 	ck_assert_str_eq(link_down(w, "reset"), "");
 	ck_assert_str_eq(lock(w, 2, "w"), "");
@@ -74,7 +65,7 @@ say_hello(struct story *w, bool admitted, uint64_t incarnation)
 		.time_us = w->now.ms * 1000 + 5000000};
 
 	agree(w, &hello);
-	quickly(w, &(struct event){.type = EVENT_VOTE, .vote = &hello});
+	story_step_quickly(w, &(struct event){.type = EVENT_VOTE, .vote = &hello});
 }
 
 static void
@@ -82,7 +73,7 @@ go_on(struct story *w)
 {
 	ck_assert_int_le(core_wake_at(w->core), w->now.ms + 1);
 	w->now.ms++;
-	quickly(w, &(struct event){.type = EVENT_TIMER});
+	story_step_quickly(w, &(struct event){.type = EVENT_TIMER});
 }
 
 /* Some names were asked for: how many are when all have had their turn, each once. */
@@ -124,7 +115,7 @@ START_TEST(what_was_not_reclaimed_before_the_master_went_again_is_when_it_is_bac
 	some = calls_of(&w, CALL_RECLAIM);
 	link_down(&w, "reset");
 	w.now.ms++;
-	quickly(&w, &(struct event){.type = EVENT_TIMER});
+	story_step_quickly(&w, &(struct event){.type = EVENT_TIMER});
 	ck_assert_uint_eq(calls_of(&w, CALL_RECLAIM), 0);
 	link_up(&w);
 	/* It has been admitted meanwhile, by another daemon: nothing else would soon look there for them. */
