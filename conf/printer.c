@@ -22,7 +22,7 @@
 
 struct printer {
 	yaml_emitter_t emitter;
-	FILE *help;  /* takes a line for each line of the YAML; NULL: nobody reads it */
+	FILE *help;  /* takes a line for each line of the YAML; NULL: no help is wanted */
 	bool failed; /* memory is short; nothing is emitted from then on */
 };
 

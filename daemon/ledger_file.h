@@ -79,8 +79,9 @@ void ledger_file_void(struct ledger_file *file);
 
 /*
  * A ledger that has been replaced is retained for the next one: to allocate memory costs more than to write
- * to it. ledger_file_shrink() gives back a part of what is too much; at once it would take milliseconds.
- * False: that is done. ledger_file_again() begins an empty ledger in it. False: it cannot be used again.
+ * to it. ledger_file_shrink() gives back a part of what is too much, as all of it would take milliseconds; it
+ * returns false when nothing is left to give back. ledger_file_again() begins an empty ledger in the file,
+ * and returns false if the file cannot be used again.
  */
 bool ledger_file_shrink(struct ledger_file *file);
 bool ledger_file_again(struct ledger_file *file) __attribute__((warn_unused_result));

@@ -34,7 +34,7 @@ struct note_gates {
 enum log_level note_level(const struct note *note);
 /* Whether the viewer may see it: it is about one of its names. The circle of a deadlock has other names. */
 bool note_is_for(const struct note *note, const struct viewer *viewer);
-/* where: the address of note->master; NULL if it has none. meant: this daemon has let go of its masters, so
+/* where: the address of note->master; NULL if it has none. meant: this daemon has left its masters, so
  * MASTER_AWAY is no warning. */
 void note_log(
 	const struct note *note, const char *where, bool meant, struct note_gates *gates, struct log *log);

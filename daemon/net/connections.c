@@ -47,7 +47,7 @@ connections_set_limits(struct connections *set, const struct connections_limits 
 		c->in.max = in_bytes_max(set) > in ? in_bytes_max(set) : in;
 		c->out.max = limits->output_bytes > out ? limits->output_bytes : out;
 	}
-	/* Who has sent half a request and is silent is not looked at otherwise. */
+	/* A connection that is silent after half a request is checked by nothing else. */
 	connections_make_room(set);
 }
 

@@ -89,9 +89,9 @@ int process_open_peer(int64_t pid, int64_t since_ms) __attribute__((warn_unused_
 int process_open(struct process process, enum process_sight *sight) __attribute__((warn_unused_result));
 
 /*
- * Watches a process again that this session is bound to, whatever the limits. If it has ended meanwhile, or
- * cannot be seen here, the next turn of the loop reports it. If it cannot be watched now, the daemon tries
- * again: the session must not end while the process may be alive. False: out of memory.
+ * Watches a process again that this session is bound to, whatever the limits. If the process has ended
+ * meanwhile, or cannot be seen here, the next turn of the loop reports that. If the process cannot be watched
+ * now, the daemon tries again: the session must not end while the process may be alive. False: out of memory.
  */
 bool processes_restore(struct processes *set, struct process process, session_id session, int64_t uid)
 	__attribute__((warn_unused_result));

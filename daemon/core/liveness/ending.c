@@ -94,7 +94,7 @@ ending_part(struct core *core, struct session *s, enum end end)
 static bool
 ending_losses(struct core *core, struct session *s, enum end end)
 {
-	/* The client of an id may go on: it has not ended the session. */
+	/* A client may go on by its id: then it has not ended the session. */
 	bool passes = end != END_ABANDONED && s->named == NULL;
 
 	assert(LIST_EMPTY(&s->grants));

@@ -32,8 +32,9 @@ struct waiter {
 	bool async;    /* answered by a push */
 	bool validity; /* answered with token and validity */
 	bool slow;     /* it has reached the rule's slow-wait, and that is noted */
-	bool halved; /* once because the client of an id has half-closed: the position is retained. Not saved:
-			a hand-over takes the links down, which answers all that try once */
+	bool halved;   /* once, because the client of its id has half-closed: its position is retained. This
+			  flag   is not saved: a hand-over takes the links down, which answers all that try once
+			*/
 	TAILQ_ENTRY(waiter) in_resource;
 	LIST_ENTRY(waiter) in_session;
 	struct resource *resource;

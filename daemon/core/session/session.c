@@ -272,7 +272,8 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	assert(onloss >= ONLOSS_CLOSE && onloss <= ONLOSS_NEXT);
 	if (onloss == ONLOSS_CLOSE && s->named != NULL) {
 		emit_error(core, conn->id, CODE_ERR,
-			"a session of an id has no connection to close: use ONLOSS NEXT or PUSH");
+			"ONLOSS CLOSE closes connections, and the session of an id has none of its own: use "
+			"ONLOSS NEXT or PUSH");
 		return;
 	}
 	s->onloss = onloss;

@@ -264,7 +264,7 @@ client_unlock(struct client *c)
 }
 
 /* With an id it says which hold it means, but sometimes: then it is refused, or may claim nothing. That of an
- * EXTEND is let go on for longer, as one that lets it end sooner may not do so at once. */
+ * EXTEND lasts for longer, as an EXTEND that ends it sooner may not do so at once. */
 static void
 client_name(const struct client *c, struct request *r)
 {
