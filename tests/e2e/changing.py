@@ -74,7 +74,7 @@ class Load:
         for kept in self.kept:
             kept.check([daemon for daemon in self.daemons if daemon is not kept.daemon])
         expect(self.crowd.stop(45), [], "clients that do not end")
-        expect(self.history.judge(), [], "findings")
+        history.nothing_found(self.history.judge())
 
 
 class Url:
@@ -97,6 +97,18 @@ def command(daemon, *words):
     """MASTERS and these words: the answer."""
     with resp.Client(daemon.socket) as client:
         return client("MASTERS", *words)
+
+
+def is_late(answer):
+    """Nothing has changed, because no member answered a HELLO for a while: this machine stood still."""
+    return isinstance(answer, resp.Error) and answer.code == "NOMASTER" and answer.endswith(
+        "has answered no HELLO well for too long; nothing has changed")
+
+
+def made(number, daemon, *words):
+    """MASTERS and these words, which make the set of this generation."""
+    answer = until("an answer in time", lambda: [one for one in (command(daemon, *words),) if not is_late(one)])
+    expect(answer, [number], " ".join(words))
 
 
 def begin(daemon, *words):

@@ -5,8 +5,12 @@ import os
 import sys
 
 import harness
+import history
+import nemesis_client
+import nemesis_roles
 import resp
 import swarm
+import talker
 from harness import expect
 
 
@@ -71,6 +75,33 @@ def test_no_common_master(place):
     counts, holds = started.wait()
     expect(any(one.startswith("exclusion: ") for one in swarm.findings(plan)), True, str(len(holds)))
     expect(swarm.counter_read(place.path, "counter") < 400, True)
+
+
+def test_bound_client_ends(place):
+    """a client of the nemesis that is cut off when it has to stop writes down that its process, and so its hold, ends"""
+    daemon = place.daemon("d1", master=place.redis()).admitted()
+    plan = nemesis_client.Plan(place.path, [(daemon.socket, None)], 16, "bound", latches=False)
+    ours, theirs = os.pipe()
+    loop = talker.Loop(ours)
+    loop.plan, loop.stopping, loop.running = plan, False, 1
+    client = nemesis_roles.Bound(loop, 15)
+    client.turn = lambda: client.lock("graced0", "p2/3", 0)
+    client.connect()
+    while client.state != "holding":
+        loop.turn()
+    client.hang_up()
+    client.finish()
+    os.close(ours)
+    os.close(theirs)
+    write = history.Writer(os.path.join(place.path, "client.other"))
+    with resp.Client(daemon.socket) as other:
+        write("ask", "graced0", 45000, "p2/3")
+        write("grant", "graced0", *other("LOCK", "graced0", "LIMIT", 3, "PERMITS", 2, "WAIT", 45000, "VALIDITY"))
+    write("end", "self")
+    write.close()
+    client.write.close()
+    files = [os.path.join(place.path, name) for name in os.listdir(place.path) if name.startswith("client.")]
+    history.nothing_found(history.judge(files))
 
 
 @harness.busy

@@ -60,6 +60,12 @@ def judge(paths, *options):
     return found
 
 
+def nothing_found(found):
+    """Of judge(): fails with the first of what was found, line by line."""
+    if found:
+        raise AssertionError("%d findings, the first:\n%s" % (len(found), "\n".join(found[:3])))
+
+
 class Reader:
     """One client's file, read as far as it is written."""
 

@@ -409,7 +409,7 @@ class Comer(Client):
         if self.secret is not None and self.socket is not None:
             self.goodbye()
         if self.secret is not None:
-            self.forget()
+            self.give_up()
         super().finish()
 
 

@@ -310,8 +310,7 @@ def findings(plan):
 
 def judge(plan, counts, holds):
     """The rules of a history, and that no write got lost."""
-    found = findings(plan)
-    assert not found, "%d findings, the first: %s" % (len(found), found[0])
+    history.nothing_found(findings(plan))
     if counts.get("stalled"):
         return
     for name in plan.names:

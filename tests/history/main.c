@@ -3,7 +3,8 @@
  *
  *     holdfast-history [--lines N] [--running NS] FILE...
  *
- * Each rule of HISTORY.md that is broken is printed, with the lines that show it, N times at most (10).
+ * Each rule of HISTORY.md that is broken is printed, with the lines that show it, N times at most (10). What
+ * the client wrote between two of these lines stands between them, indented further.
  * --running: the clients still write; what they were told after this time, in ns of CLOCK_BOOTTIME, and holds
  * that have not ended are not judged. The last line has the sums.
  *
@@ -16,23 +17,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BETWEEN_MAX 16
+
 struct shown {
 	size_t broken[RULE_COUNT];
 	size_t most;
 };
 
 static void
+show_line(const char *indent, const struct event *e)
+{
+	char line[400];
+
+	history_line(e, line, sizeof(line));
+	printf("%s%s\n", indent, line);
+}
+
+/* What a client wrote between these lines of its own: its last words before the later one. */
+static void
+show_between(const struct event *from, const struct event *to)
+{
+	const struct list *events = &from->client->events;
+	size_t first = 0, end, left;
+
+	while (first < events->n && ((const struct event *)events->at[first])->line <= from->line)
+		first++;
+	for (end = first; end < events->n && ((const struct event *)events->at[end])->line < to->line;)
+		end++;
+	left = end - first > BETWEEN_MAX ? end - first - BETWEEN_MAX : 0;
+	if (left > 0)
+		printf("      (%zu lines)\n", left);
+	for (size_t i = first + left; i < end; i++)
+		show_line("      ", events->at[i]);
+}
+
+static void
 show(void *context, enum history_rule rule, const char *what, const struct event *const *lines, size_t n)
 {
 	struct shown *shown = context;
-	char line[400];
 
 	if (shown->broken[rule]++ >= shown->most)
 		return;
 	printf("%s: %s\n", history_rules[rule], what);
 	for (size_t i = 0; i < n; i++) {
-		history_line(lines[i], line, sizeof(line));
-		printf("    %s\n", line);
+		if (i > 0 && lines[i - 1]->client == lines[i]->client)
+			show_between(lines[i - 1], lines[i]);
+		show_line("    ", lines[i]);
 	}
 }
 
