@@ -119,19 +119,9 @@ local function answer(hello, incarnation, admitted, highest, text)
 		node.refusedcount or '0', node.refused or '' }
 end
 
--- What the scripts run at keys of the namespace, each with its least arguments.
-local KEY = KEYS[1]
-local HELLO_RUNS = { { 'TIME' }, { 'INFO', 'server' }, { 'HGETALL', KEY }, { 'HSET', KEY, 'f', '1' }, { 'HDEL', KEY, 'f' },
-	{ 'PERSIST', KEY }, { 'DEL', KEY } }
-local OTHERS_RUN = { { 'EXISTS', KEY }, { 'GET', KEY }, { 'HEXISTS', KEY, 'f' }, { 'HGET', KEY, 'f' },
-	{ 'HINCRBY', KEY, 'f', '1' }, { 'HKEYS', KEY }, { 'HLEN', KEY }, { 'HMGET', KEY, 'f' }, { 'HSCAN', KEY, '0' },
-	{ 'MGET', KEY }, { 'PEXPIRE', KEY, '1' }, { 'PTTL', KEY }, { 'SET', KEY, '1' }, { 'TYPE', KEY },
-	{ 'ZADD', KEY, '1', 'm' }, { 'ZCARD', KEY }, { 'ZRANGE', KEY, '0', '0' }, { 'ZREM', KEY, 'm' },
-	{ 'ZREVRANGE', KEY, '0', '0' }, { 'ZSCORE', KEY, 'm' } }
-
--- Adds those that the login may not run, or that are not there. A server before Redis 7 does not tell beforehand.
-local function lacking(commands, missing)
-	for _, command in ipairs(redis.acl_check_cmd and commands or {}) do
+-- Adds those commands, each with its least arguments, that the login may not run, or that are not there.
+local function lacking(missing, commands)
+	for _, command in ipairs(commands) do
 		local known, may = pcall(redis.acl_check_cmd, unpack(command))
 		if not (known and may) then
 			table.insert(missing, command[1])
@@ -140,8 +130,18 @@ local function lacking(commands, missing)
 	return #missing > 0
 end
 
-local function refusal(missing)
-	return 'NOPERM the login of the daemon may not run ' .. table.concat(missing, ', ')
+-- Of what the scripts run at keys of the namespace. Whether HELLO itself lacks something. A server before Redis 7 does not
+-- tell beforehand.
+local function login_lacks(missing)
+	local key = KEYS[1]
+	local vital = lacking(missing, { { 'TIME' }, { 'INFO', 'server' }, { 'HGETALL', key }, { 'HSET', key, 'f', '1' },
+		{ 'HDEL', key, 'f' }, { 'PERSIST', key }, { 'DEL', key } })
+	lacking(missing, { { 'EXISTS', key }, { 'GET', key }, { 'HEXISTS', key, 'f' }, { 'HGET', key, 'f' },
+		{ 'HINCRBY', key, 'f', '1' }, { 'HKEYS', key }, { 'HLEN', key }, { 'HMGET', key, 'f' }, { 'HSCAN', key, '0' },
+		{ 'MGET', key }, { 'PEXPIRE', key, '1' }, { 'PTTL', key }, { 'SET', key, '1' }, { 'TYPE', key },
+		{ 'ZADD', key, '1', 'm' }, { 'ZCARD', key }, { 'ZRANGE', key, '0', '0' }, { 'ZREM', key, 'm' },
+		{ 'ZREVRANGE', key, '0', '0' }, { 'ZSCORE', key, 'm' } })
+	return vital
 end
 
 local candidate, given_tag, mark = string.match(ARGV[1], '^(%x+)(%x%x%x%x%x%x%x%x) (%d+)$')
@@ -155,9 +155,9 @@ if not (mark and token and wanted and margin and live_ms and step and next_step 
 end
 
 local missing = {}
-local vital = lacking(HELLO_RUNS, missing)
-if lacking(OTHERS_RUN, missing) then
-	node.lacks = refusal(missing)
+local vital = redis.acl_check_cmd and login_lacks(missing)
+if #missing > 0 then
+	node.lacks = 'NOPERM the login of the daemon may not run ' .. table.concat(missing, ', ')
 end
 if vital then
 	return { 'error', decimal(now), node.lacks }

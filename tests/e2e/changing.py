@@ -13,6 +13,7 @@ from scene import LEASE, MARGIN
 
 CLIENTS = 32  # two of each role
 WORKERS = 4
+PAUSE = 0.2  # s: the load of a scene leaves time to the others
 CONFIG = "lease: %dms\nclock-margin: %dms\nrestart-guard: auto\nrules: [ %s ]\n" % (
     LEASE * 1000, MARGIN * 1000, ", ".join("{ match: %s, max-hold: %dms }" % rule for rule in nemesis_client.MAX_HOLD_MS.items()))
 TOKEN_MAX = 2 ** 53
@@ -51,7 +52,7 @@ class Load:
         self.folder = os.path.join(place.path, "history")
         os.mkdir(self.folder)
         self.plan = nemesis_client.Plan(self.folder, [(daemon.socket, daemon.tcp) for daemon in daemons], CLIENTS,
-                                        "change", latches=False)
+                                        "change", latches=False, pause=PAUSE)
         self.crowd = nemesis_crowd.Crowd(self.plan, WORKERS)
         place.ends.append(self.crowd.end)
         self.history = history.History(self.folder, history.Rules(LEASE * 1000, nemesis_client.MAX_HOLD_MS))

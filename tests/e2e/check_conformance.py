@@ -117,6 +117,7 @@ def test_stood_still_and_lost(place):
     with daemon.client() as admin:
         for who, said in held.items():
             admin("BREAK", who, "TOKEN", said.split()[1])
+        for who in held:
             expect(isinstance(admin("LOCK", who), int), True, "when what the holder was told is over")
     team.tell("1", "check")
     team.cont()

@@ -51,8 +51,10 @@ def go():
     target, folder = os.path.join(OUT, "go"), os.path.join(HERE, "go")
     cache = os.path.join(harness.BUILD, "interop", "go-build")
     inputs = [path for path in sources(folder, ".go") + sources(os.path.join(CLIENT, "go"), ".go") if not path.endswith("_test.go")]
-    build(target, inputs, ["go", "build", "-C", folder, "-o", target, "."], GOCACHE=cache, GOTOOLCHAIN="local",
-          GOFLAGS="-buildvcs=false", GOPATH=os.path.join(harness.BUILD, "interop", "gopath"))
+    # Its own library is compiled, too: without cgo, inlining and DWARF in two thirds of the time.
+    command = ["go", "build", "-C", folder, "-gcflags=all=-l", "-ldflags=-w", "-o", target, "."]
+    build(target, inputs, command, GOCACHE=cache, GOTOOLCHAIN="local", GOFLAGS="-buildvcs=false", CGO_ENABLED="0",
+          GOPATH=os.path.join(harness.BUILD, "interop", "gopath"))
     return [target]
 
 

@@ -20,6 +20,7 @@ from harness import boottime, expect, expect_between, expect_code, expect_not_be
 
 GRANTED = (1, 2 ** 53)
 LONG_MS = 600000
+PAUSE = 0.005  # s, of those beside: a restart takes longer, and the scene leaves time to the others
 
 
 class Stage:
@@ -60,16 +61,20 @@ class Stage:
             harness.until("it waits for %s" % name, lambda: viewer("INSPECT", name)["waiter_count"] == before + 1)
 
     def thread(self, work):
-        """Runs work(self) again and again beside the restarts."""
+        """Runs work(self) again and again beside the restarts, with pauses of PAUSE."""
         def run():
             try:
-                while not self.stop.is_set():
+                while not self.rests():
                     work(self)
             except BaseException as error:  # whatever it is, the test has to tell
                 self.faults.append("%s: %r" % (work.__name__, error))
 
         self.threads.append(threading.Thread(target=run, daemon=True))
         self.threads[-1].start()
+
+    def rests(self):
+        """For PAUSE; True: it has to stop."""
+        return self.stop.wait(PAUSE)
 
     def timed(self, ask):
         began = time.monotonic()
@@ -504,7 +509,7 @@ NEEDS_ONE_MASTER = (latched,)
 NEEDS_CONNECTIONS = (streaming, half_asked, unread, pipelined, half_closed, paging)
 
 
-# --- beside the restarts, without a pause ---------------------------------------------------------------------------
+# --- beside the restarts -------------------------------------------------------------------------------------------
 
 
 def comes_and_goes(stage):
@@ -517,7 +522,7 @@ def takes_turns(stage):
     """Locks, checks and unlocks; tokens grow."""
     with resp.Client(stage.daemon.socket) as client:
         name, last = "turns/%d" % id(client), 0
-        while not stage.stop.is_set():
+        while not stage.rests():
             token = stage.timed(lambda: client("LOCK", name))
             expect_between(token, last + 1, 2 ** 53)
             last = token
@@ -529,16 +534,17 @@ def never_waits(stage):
     """LOCK WAIT 0 of a free name is granted, of one that is held null: no error, and nothing else."""
     with resp.Client(stage.daemon.socket) as holding, resp.Client(stage.daemon.socket) as client:
         granted(holding("LOCK", "taken"))
-        while not stage.stop.is_set():
+        while not stage.rests():
             expect(stage.timed(lambda: client("LOCK", "taken", "WAIT", 0)), None)
             granted(stage.timed(lambda: client("LOCK", "free", "WAIT", 0)))
             expect(client("UNLOCK", "free"), 0)
 
 
 def contends(stage):
-    """holdfast bench, which verifies each grant."""
-    status, output = tool.call(stage.place, stage.daemon, "bench", "-c", 8, "--seconds", "500ms")
+    """holdfast bench, which verifies each grant, without a pause of its own: a third of the time."""
+    status, output = tool.call(stage.place, stage.daemon, "bench", "-c", 8, "--seconds", "50ms")
     expect(status, 0, output)
+    stage.stop.wait(0.3)
 
 
 LOAD = (comes_and_goes, takes_turns, never_waits, contends)

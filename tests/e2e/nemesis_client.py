@@ -22,14 +22,18 @@ SPARE_NS = 100 * MS
 
 
 class Plan:
-    """What all clients do. doors: for each daemon (path of its socket, TCP address). latches: there is one master."""
+    """
+    What all clients do. doors: for each daemon (path of its socket, TCP address). latches: there is one master. pause:
+    seconds between what a client gave back and what it asks for next, at most.
+    """
 
-    def __init__(self, folder, doors, clients, seed, latches):
+    def __init__(self, folder, doors, clients, seed, latches, pause=0.0):
         self.folder = folder
         self.doors = doors
         self.clients = clients
         self.seed = seed
         self.latches = latches
+        self.pause = pause
         self.hot = ["hot%d" % n for n in range(4)]  # held for moments, by most
         self.cool = ["cool%d" % n for n in range(6)]  # held for seconds
         self.gone = ["gone%d" % n for n in range(len(doors))]  # held by those that vanish
@@ -271,7 +275,10 @@ class Client(Talker):
     def over(self):
         """It holds nothing any more."""
         self.state = None
-        self.go_on()
+        if self.plan.pause > 0:
+            self.later(self.chance.random() * self.plan.pause, self.go_on)
+        else:
+            self.go_on()
 
     def told_unlock(self, answer):
         if type(answer) is int:
