@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 
+import conformance
 import harness
 from harness import expect
 
@@ -155,8 +156,8 @@ def test_go(place):
         "go.mod": "module library.example/library\n\ngo 1.21\n\nrequire %s v0.1.0\n" % GO_MODULE, "library.go": USE_GO_LIBRARY})
     with open(os.path.join(where, "main.go"), "w", encoding="utf-8") as stream:
         stream.write(USE_GO)
-    own = {"GOPROXY": "file://" + proxy, "GOSUMDB": "off", "GOPATH": os.path.join(place.path, "gopath"), "GOTOOLCHAIN": "local",
-           "GOFLAGS": "-modcacherw", "GOCACHE": os.path.join(harness.BUILD, "interop", "go-build"), "GOWORK": "off"}
+    conformance.go()  # it has compiled Go's own library when this one is built
+    own = {**conformance.GO, "GOPROXY": "file://" + proxy, "GOSUMDB": "off", "GOPATH": os.path.join(place.path, "gopath"), "GOWORK": "off"}
     run(("go", "mod", "init", "deploy"), where, **own)
     run(("go", "get", "library.example/library@v1.0.0"), where, **own)
     expect(run(("go", "list", "-m", "all"), where, **own).split("\n")[1:-1],

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 
+import conformance
 import harness
 import proxy
 import resp
@@ -731,7 +732,9 @@ def play_go(place, helped):
                                          "replace holdfast.example/holdfast => %s/client/go\n" % harness.ROOT)):
         with open(os.path.join(folder, name), "w", encoding="ascii") as stream:
             stream.write(text)
-    built = subprocess.run(("go", "build", "-o", "example", "."), cwd=folder, capture_output=True, text=True, check=False)
+    conformance.go()  # it has compiled Go's own library when this one is built
+    built = subprocess.run(("go", "build", "-o", "example", "."), cwd=folder, capture_output=True, text=True, check=False,
+                           env={**os.environ, **conformance.GO})
     expect(built.returncode, 0, built.stderr)
     helped(place, os.path.join(folder, "example"))
 
@@ -747,12 +750,11 @@ def play_java(place, helped):
     os.mkdir(folder)
     with open(os.path.join(folder, "Example.java"), "w", encoding="ascii") as stream:
         stream.write(JAVA)
-    sources = os.path.join(harness.ROOT, "client", "java", "src", "main", "java", "holdfast")
-    built = subprocess.run(["javac", "-d", folder, os.path.join(folder, "Example.java")] +
-                           [os.path.join(sources, name) for name in os.listdir(sources)],
+    classes = conformance.java_classes()
+    built = subprocess.run(["javac", "-d", folder, "-cp", classes, os.path.join(folder, "Example.java")],
                            capture_output=True, text=True, check=False)
     expect(built.returncode, 0, built.stderr)
-    helped(place, "java", "-XX:TieredStopAtLevel=1", "-cp", folder, "Example")
+    helped(place, "java", "-XX:TieredStopAtLevel=1", "-cp", folder + ":" + classes, "Example")
 
 
 def play_rust(place, helped):

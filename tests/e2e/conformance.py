@@ -45,26 +45,33 @@ def node():
     return [shutil.which("node"), os.path.join(HERE, "player.js")] if shutil.which("node") else None
 
 
+# Of every program in Go. The first one compiles Go's own library as well: without cgo, inlining and DWARF in two thirds of the time.
+GO = {"GOCACHE": os.path.join(harness.BUILD, "interop", "go-build"), "GOPATH": os.path.join(harness.BUILD, "interop", "gopath"),
+      "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false -modcacherw -gcflags=all=-l -ldflags=-w"}
+
+
 def go():
     if not shutil.which("go"):
         return None
     target, folder = os.path.join(OUT, "go"), os.path.join(HERE, "go")
-    cache = os.path.join(harness.BUILD, "interop", "go-build")
     inputs = [path for path in sources(folder, ".go") + sources(os.path.join(CLIENT, "go"), ".go") if not path.endswith("_test.go")]
-    # Its own library is compiled, too: without cgo, inlining and DWARF in two thirds of the time.
-    command = ["go", "build", "-C", folder, "-gcflags=all=-l", "-ldflags=-w", "-o", target, "."]
-    build(target, inputs, command, GOCACHE=cache, GOTOOLCHAIN="local", GOFLAGS="-buildvcs=false", CGO_ENABLED="0",
-          GOPATH=os.path.join(harness.BUILD, "interop", "gopath"))
+    build(target, inputs, ["go", "build", "-C", folder, "-o", target, "."], **GO)
     return [target]
+
+
+def java_classes():
+    """The folder of client/java's classes, and of the player's."""
+    classes = os.path.join(OUT, "java")
+    inputs = sources(os.path.join(CLIENT, "java", "src", "main"), ".java") + [os.path.join(HERE, "Player.java")]
+    package = [path for path in inputs if not path.endswith("module-info.java")]
+    build(os.path.join(classes, "Player.class"), inputs, ["javac", "--release", "17", "-d", classes, *package])
+    return classes
 
 
 def java():
     if not shutil.which("javac"):
         return None
-    classes = os.path.join(OUT, "java")
-    inputs = sources(os.path.join(CLIENT, "java", "src", "main"), ".java") + [os.path.join(HERE, "Player.java")]
-    package = [path for path in inputs if not path.endswith("module-info.java")]
-    build(os.path.join(classes, "Player.class"), inputs, ["javac", "--release", "17", "-d", classes, *package])
+    classes = java_classes()
     return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "Player"]
 
 

@@ -363,6 +363,22 @@ fn a_process_that_stood_still_asks_before_it_counts_a_lock_as_lost() {
 }
 
 #[test]
+fn a_process_that_stood_still_until_about_the_deadline_waits_for_the_answer() {
+    for stood in [2990 * MS, 3050 * MS] {
+        let mut stage = online();
+        let id = stage.hold("a", 7, 3000);
+        stage.stand(stood);
+        assert!(stage.sent()[0].starts_with("CHECK a"));
+        stage.pass(20 * MS);
+        stage.stand(Duration::ZERO); // a caller asks for something
+        stage.pass(500 * MS);
+        assert!(stage.told().is_empty());
+        stage.say(":3000");
+        assert!(stage.core.deadline(id).unwrap() > stage.now, "the daemon has renewed it");
+    }
+}
+
+#[test]
 fn a_host_that_is_always_late_hears_of_a_loss_all_the_same() {
     let mut stage = online();
     let id = stage.hold("a", 7, 3000);

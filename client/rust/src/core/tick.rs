@@ -45,6 +45,19 @@ impl Core {
         if self.online {
             asks.into_iter().for_each(|id| self.check(id, now));
         }
+        // Whatever is done before the answer is read must not count the lock as lost.
+        let overdue =
+            |hold: &super::Hold| !hold.users.is_empty() && hold.late.is_none() && now + STOOD >= hold.deadline;
+        let doubted = self.holds.iter().filter(|(id, hold)| overdue(hold) && !self.is_leased(**id));
+        for id in doubted.map(|(id, _)| *id).collect::<Vec<HoldId>>() {
+            if let Some(hold) = self.holds.get_mut(&id) {
+                hold.late = Some(now + LATE);
+            }
+        }
+    }
+
+    fn is_leased(&self, id: HoldId) -> bool {
+        self.words_of(id).map_or(false, |words| option(words, "LEASE").is_some())
     }
 
     fn tick_waiting(&mut self, id: HoldId, claim_id: ClaimId, now: Time) {
@@ -122,7 +135,7 @@ impl Core {
     /// The announced deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A process
     /// that stood still has not asked, and the daemon may have renewed the lock: it is asked now.
     fn tick_overdue(&mut self, id: HoldId, now: Time) {
-        let leased = self.words_of(id).map_or(false, |words| option(words, "LEASE").is_some());
+        let leased = self.is_leased(id);
         let online = self.online;
         let hold = match self.holds.get_mut(&id) {
             Some(hold) => hold,
