@@ -1009,6 +1009,16 @@ def test_silent_daemon(place):
     expect("ran" in patient.output.text(), True)
 
 
+def all_of(data):
+    """The requests, or the replies, that these bytes have whole."""
+    found, at = [], resp.parse(data)
+    while at is not None:
+        found.append(at[0])
+        data = data[at[1]:]
+        at = resp.parse(data)
+    return found
+
+
 def test_granted_meanwhile(place):
     """who asks for its place in line just when it is granted the lock prints none: it does not wait any more"""
     daemon = world(place, tcp=True)
@@ -1018,9 +1028,11 @@ def test_granted_meanwhile(place):
     place.ends.append(net.close)
     waiter = tool.start(place, "%s:%d" % net.address, "run", "x", "--", "echo", "ran")
     daemon.queued("x")
+    pair = next(pair for (pair, way), taken in net.taken.items() if way == proxy.UP and b"LOCK" in taken)
+    harness.until("the LOCK alone has no answer yet", lambda: len(all_of(net.taken.get((pair, proxy.DOWN), b""))) == len(
+        all_of(net.taken[pair, proxy.UP])) - 1)
     with net.changed:
-        net.slow.update(pair for (pair, way), taken in net.taken.items() if way == proxy.UP and b"LOCK" in taken)
-    expect(len(net.slow), 1)
+        net.slow.add(pair)
     holder("UNLOCK", "x")
     held = b"holder_count\r\n:1"
     harness.until("it has asked", lambda: any(
