@@ -96,15 +96,19 @@ def spent(process):
 
 
 def until(what, true, timeout=PATIENCE):
-    """Asks again and again, where there is no event to wait for, until true() is; what it answered."""
-    end = time.monotonic() + timeout
+    """
+    Asks again and again, where there is no event to wait for, until true() is; what it answered. The longer it has waited the
+    longer it waits: what takes seconds need not be known to the millisecond, and others lack the processor.
+    """
+    began = time.monotonic()
     while True:
         answer = true()
         if answer:
             return answer
-        if time.monotonic() > end:
+        waited = time.monotonic() - began
+        if waited > timeout:
             raise AssertionError("not within %d s: %s" % (timeout, what))
-        time.sleep(0.002)
+        time.sleep(min(max(0.002, waited / 50), 0.02))
 
 
 RESERVED = []
