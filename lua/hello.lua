@@ -130,8 +130,8 @@ local function lacking(missing, commands)
 	return #missing > 0
 end
 
--- Of what the scripts run at keys of the namespace. Whether HELLO itself lacks something. A server before Redis 7 does not
--- tell beforehand.
+-- Adds what the scripts run at keys of the namespace and the login may not; true: HELLO itself needs some of it. A server
+-- before Redis 7 cannot tell beforehand.
 local function login_lacks(missing)
 	local key = KEYS[1]
 	local vital = lacking(missing, { { 'TIME' }, { 'INFO', 'server' }, { 'HGETALL', key }, { 'HSET', key, 'f', '1' },
