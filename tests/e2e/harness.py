@@ -568,7 +568,7 @@ def alone(test):
 
 
 def busy(test):
-    """A decorator: clients of this test send without a pause, and tests/run runs one such for each processor."""
+    """A decorator: clients of this test load the machine, and tests/run runs one such for each processor."""
     return test
 
 

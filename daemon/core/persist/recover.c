@@ -91,7 +91,7 @@ load_session(struct recovery *v, struct thing *t)
 		return;
 	if (core->sessions->last_id < e.id)
 		core->sessions->last_id = e.id;
-	/* A session of an id that was giving up its holds in parts has no heartbeat any more. */
+	/* A named session that was giving up its holds in parts has no heartbeat any more. */
 	t->skipped = e.grace_ms == 0 && e.process.pid == 0 && (e.as.n == 0 || e.heartbeat_ms == 0);
 	s = t->skipped ? NULL : durable_session_make(core, &v->r, &e);
 	if (s != NULL)

@@ -272,7 +272,7 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	assert(onloss >= ONLOSS_CLOSE && onloss <= ONLOSS_NEXT);
 	if (onloss == ONLOSS_CLOSE && s->named != NULL) {
 		emit_error(core, conn->id, CODE_ERR,
-			"ONLOSS CLOSE closes connections, and the session of an id has none of its own: use "
+			"ONLOSS CLOSE closes connections, and a named session has none of its own: use "
 			"ONLOSS NEXT or PUSH");
 		return;
 	}
